@@ -109,6 +109,12 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p,
                      percent(p.goodput->useful), percent(p.goodput->saving), p.goodput->interval,
                      p.goodput->interval == 1 ? "" : "s", percent(p.goodput->lost),
                      percent(p.goodput->down)));
+  if (p.engine_losses)
+    line("failures",
+         fmt::format("of engines: {} in the run, {:.2g} expected in the steps measured; where none "
+                     "fails a step takes {}",
+                     p.engine_losses->seen, p.engine_losses->expected,
+                     to_text(p.engine_losses->unbroken)));
   if (p.truncated > 0) line("truncated", percent(p.truncated, 0) + " of the responses");
   return text;
 }
@@ -200,6 +206,12 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
          p.goodput ? std::optional(p.goodput->down) : std::nullopt, Measure::share},
         {"save_steps", "between checkpoints",
          p.goodput ? std::optional(p.goodput->interval) : std::nullopt},
+        {"engine_failures", "in the whole run",
+         p.engine_losses ? std::optional(p.engine_losses->seen) : std::nullopt},
+        {"expected_engine_failures", "in measured steps",
+         p.engine_losses ? std::optional(p.engine_losses->expected) : std::nullopt},
+        {"unbroken_step_time_s", "a step where no engine fails",
+         p.engine_losses ? std::optional(p.engine_losses->unbroken) : std::nullopt},
         {"events", "that were handled", ran(p.run.events)},
         {"bottleneck", "what the step waits for most", ran(p.bottleneck)}},
        grpo_memory_records(p.memory),

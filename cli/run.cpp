@@ -148,7 +148,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                                   .source = options.words.front(),
                                   .settings = settings,
                                   .scenario = scenario,
-                                  .progress = progress_bar("changes")};
+                                  .progress = progress_bar("changes"),
+                                  .stated = outcome_of(scenario, prediction)};
   if (options.has("json")) {
     print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),
                  joined({grpo_records(scenario, prediction, interval),

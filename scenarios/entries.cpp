@@ -76,10 +76,9 @@ const SharedFacts<Value>& shared_facts(const std::string& data, std::string_view
   static std::optional<std::string> said;  // the text that they are of, as it stands
   const std::string file = data_file(data, fmt::format("workloads/{}.yaml", scope));
   std::string text = read_text(file);
-  const bool as_it_stands = !readings.draw && own.empty() &&
-                            std::ranges::none_of(readings.given, [&](const GivenConstant& given) {
-                              return given.name.starts_with(scope);
-                            });
+  const bool given = std::ranges::any_of(
+      readings.given, [&](const GivenConstant& each) { return each.name.starts_with(scope); });
+  const bool as_it_stands = !readings.draw && !given && own.empty();
   if (as_it_stands && said == text) return facts;
   said.reset();
   Document document = under(parse_document(text, file), readings, scope);

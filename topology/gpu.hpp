@@ -20,6 +20,8 @@ inline constexpr std::array<std::string_view, 5> product_type_names{"bf16", "tf3
 // What one unit of a GPU works off of a matrix product at a time.
 struct Tile {
   double rows = 0, width = 0;
+
+  friend bool operator==(const Tile&, const Tile&) = default;
 };
 // Written "256x128".
 std::vector<Tile> read_tiles(const Table& table, std::string_view key);
@@ -34,6 +36,8 @@ struct Gpu {
     Constant<Bytes> context;          // of a framework's process, outside of that
     Constant<Bytes> library;          // of it what libraries take past the framework's allocator
     Constant<BytesPerSecond> stream;  // reached by a triad
+
+    friend bool operator==(const Memory&, const Memory&) = default;
   } memory;
   struct Peak {
     Constant<FlopsPerSecond> bf16;
@@ -44,6 +48,8 @@ struct Gpu {
 
     // None where there are no such units.
     std::optional<FlopsPerSecond> of(ProductType type) const;
+
+    friend bool operator==(const Peak&, const Peak&) = default;
   } peak;
   struct Gemm {  // time = start + max(flops / rate, bytes / bandwidth)
     Constant<Seconds> start;
@@ -59,8 +65,12 @@ struct Gpu {
     struct Grouped {
       std::vector<Tile> tiles;
       Constant<BytesPerSecond> operands;
+
+      friend bool operator==(const Grouped&, const Grouped&) = default;
     };
     std::optional<Grouped> grouped;  // none: tiles of the library, whose operands never wait
+
+    friend bool operator==(const Gemm&, const Gemm&) = default;
   } gemm;
   // Flash kernels. The rates are those of 16 heads of 128 over 16384 tokens in causal rows of 4096.
   struct Attention {
@@ -72,6 +82,8 @@ struct Gpu {
       Constant<Ratio> backward_overhead;
       Constant<Ratio> wide;  // rate of heads of 256, as a share of that of heads of 128
       std::optional<Constant<Ratio>> backward_tail;  // else that of all kernels
+
+      friend bool operator==(const Kernel&, const Kernel&) = default;
     };
     Kernel flash;                   // the one that stacks use
     std::optional<Kernel> later;    // written for this generation, where there is one
@@ -80,12 +92,18 @@ struct Gpu {
     struct Settling {
       Constant<Seconds> time;  // in which clocks fall under a kernel that keeps running
       Constant<Ratio> share;   // to so much of what they are for short ones
+
+      friend bool operator==(const Settling&, const Settling&) = default;
     };
     std::optional<Settling> settling;  // none: they hold
+
+    friend bool operator==(const Attention&, const Attention&) = default;
   } attention;
   struct Elementwise {
     Constant<Seconds> start;
     Constant<BytesPerSecond> bandwidth;
+
+    friend bool operator==(const Elementwise&, const Elementwise&) = default;
   } elementwise;
   struct Interference {  // while a collective and compute run on this GPU at once
     Constant<Ratio> compute;
@@ -96,9 +114,13 @@ struct Gpu {
   struct HostLaunch {
     Constant<Seconds> eager_op;  // GRPO engines that run without CUDA graphs
     Constant<Ratio> queue;       // kernels that a stream takes before a launch blocks
+
+    friend bool operator==(const HostLaunch&, const HostLaunch&) = default;
   } host_launch;
   int units = 0;  // streaming multiprocessors or compute units; 0: products come in no waves
   Constant<Watts> power;  // of the board; `show` alone reads it so far
+
+  friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
 Gpu read_gpu(const Table& table);

@@ -86,7 +86,6 @@ StepRow learners_of_row(const GrpoRow& row) {
   step.strategy = row.train_strategy;
   step.precision = row.precision;
   step.task = row.algorithm;
-  step.checkpointing = "full";
   step.nodes = row.nodes;
   step.gpus = row.gpus;
   step.tensor_parallel = row.train_tensor;
@@ -116,6 +115,8 @@ void settle_learners(const GrpoRow& row, const RowCatalog& catalog, StepRow& ste
     step.stage = number_in(usual, "", none);
     if (!recipes.peek("strategy.zero")) made.assume("learners share parameters (zero: 3)");
   }
+  if (!step.checkpointing.empty()) return;
+  step.checkpointing = "full";
   made.assume("learners recompute their layers");
 }
 
@@ -139,12 +140,18 @@ void write_engine(const GrpoRow& row, const RowCatalog& catalog, RowScenario& ma
       made.set("engine", engine.name);
 }
 
+// Tokens of a prompt and its response; 0: the row does not print enough of rate, time and batch.
+double sequence_by_rate(const GrpoRow& row) {
+  if (!row.tokens_per_gpu || !row.step || !row.generation_batch) return 0;
+  return *row.tokens_per_gpu * row.gpus.value_or(1) * *row.step / *row.generation_batch;
+}
+
 // Tokens of a mean sequence, as said or as rate, time and batch give it.
 double mean_sequence(const GrpoRow& row, RowScenario& made) {
   if (row.mean_sequence) return *row.mean_sequence;
-  if (!row.tokens_per_gpu || !row.step || !row.generation_batch) return 0;
-  made.assume("sequences as long as rate, time and batch give");
-  return *row.tokens_per_gpu * row.gpus.value_or(1) * *row.step / *row.generation_batch;
+  const double by_rate = sequence_by_rate(row);
+  if (by_rate > 0) made.assume("sequences as long as rate, time and batch give");
+  return by_rate;
 }
 
 // What recipes say of the job.
@@ -169,6 +176,7 @@ struct Lengths {
   double response = 0;
   bool assumed = false;   // nobody says how long they are
   bool together = false;  // the row has prompts and responses in one figure
+  bool prompts_guessed = true;
 
   std::int64_t prompt_limit() const { return limit > 0 ? limit : prompt; }
 };
@@ -201,11 +209,18 @@ Lengths lengths_of(const GrpoRow& row, const Document& recipes, RowScenario& mad
   }
   lengths.longest = std::llround(longest);
   lengths.prompt = std::clamp<std::int64_t>(lengths.longest / 4, 1, 256);
+  // What is trained is more than responses.
+  const double beside = responses_only ? std::round(sequence_by_rate(row) - mean) : 0;
+  if (beside >= 1 && beside < longest / 2) {
+    lengths.prompt = std::llround(beside);
+    lengths.prompts_guessed = false;
+  }
   if (prompt_limit > 0) lengths.limit = std::llround(prompt_limit);
   const double prompt = static_cast<double>(lengths.prompt);
   if (!lengths.assumed) lengths.response = std::max(1.0, responses_only ? mean : mean - prompt);
   lengths.together = !responses_only;
-  made.assume(fmt::format("prompts of {} tokens", lengths.prompt));
+  made.assume(fmt::format("prompts of {} tokens{}", lengths.prompt,
+                          lengths.prompts_guessed ? "" : ", by rate, time and batch"));
   made.assume("response lengths with a long tail, sigma 0.9");
   return lengths;
 }
@@ -281,6 +296,15 @@ void write_lengths(const Lengths& lengths, const Document& recipes, RowScenario&
   set("max_prompt_token_length", static_cast<double>(lengths.prompt_limit()));
   set("response_length", limit);
   set("pack_length", static_cast<double>(lengths.longest));
+  constexpr std::int64_t longest_usual = 400;
+  if (!lengths.prompts_guessed)
+    set("prompt_length", static_cast<double>(lengths.prompt));
+  else if (!(lengths.together && !lengths.assumed) && lengths.prompt_limit() >= longest_usual)
+    made.set(
+        "job.prompt_length",
+        fmt::format("{{value: {}, low: 100, high: {}, grade: guess, source: \"the row does not "
+                    "say how long prompts are\"}}",
+                    lengths.prompt, longest_usual));
   made.set("job.response_lengths.type", "lognormal");
   const double mean = std::max(1.0, std::min(lengths.response, limit - 1));
   if (lengths.assumed)
@@ -325,6 +349,10 @@ bool only_sync(const GrpoRow& row) {
 
 bool has_engines(const GrpoRow& row) {
   return row.gen_tensor || row.gen_gpus || !only_sync(row);
+}
+
+bool saves_nothing(const GrpoRow& row) {
+  return contains(in_small_letters(row.notes), "nothing is saved");
 }
 
 bool holds_grpo_rows(const CsvTable& table) {

@@ -30,6 +30,8 @@ std::vector<std::string> grpo_columns();
 // row has no engines.
 bool only_sync(const GrpoRow& row);
 bool has_engines(const GrpoRow& row);
+// Weights come to host memory, and nobody is there that would read a file.
+bool saves_nothing(const GrpoRow& row);
 ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog);
 
 }  // namespace stepsim

@@ -318,6 +318,29 @@ TEST_CASE("a model with many experts is handed over in buckets in a tenth of the
   CHECK(files < each);
 }
 
+TEST_CASE("a checkpoint is written at the rate of a file", "[grpo]") {
+  const auto written = [](const char* protocol) {
+    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b",
+                                            std::vector<Setting>{{"job.sync_protocol", protocol}});
+    return replay_sync(scenario, place(scenario.cluster, *scenario.grpo)).written;
+  };
+  CHECK(written("files") == Approx(2.0 * 8030261248 / 2e9).epsilon(1e-6));
+  CHECK(written("buckets") == 0);
+}
+
+// A replay that is kept answers for the same learners alone.
+TEST_CASE("learners that differ in one constant are replayed anew", "[grpo]") {
+  const auto training = [](const std::vector<Setting>& settings) {
+    return predict_grpo(with(settings)).training;
+  };
+  const double first = training({});
+  CHECK(training({{"cluster.gemm.rate", "100 TFLOP/s"}}) > 1.05 * first);
+  CHECK(training({{"stack.host.forward_launch", "5 ms"}}) > 1.05 * first);
+  CHECK(training({{"strategy.checkpointing", "none"}}) < first);
+  CHECK(training({{"job.total_episodes", "20000"}}) == first);
+  CHECK(training({}) == first);
+}
+
 // Engines load a bucket while the next one is broadcast: the longer of both counts, and of the
 // other its first or last bucket.
 TEST_CASE("buckets out of host memory are loaded beside the next broadcast", "[grpo]") {

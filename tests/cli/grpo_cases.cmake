@@ -77,6 +77,10 @@ refused("more groups than are needed, ahead" "--set;job.oversampling=2" "needs a
 refused("parts of nothing" "--set;job.async_steps=0;--set;job.partial_rollouts=true" "needs oversampling above 1")
 cli("grpo goodput of nodes that fail" ARGS ${production} "--set;job.failures.mtbf=6000 h"
   OUTPUT "goodput +9[0-9].[0-9] % of the time of a run whose nodes fail: [0-9.]+ % writes a checkpoint every [0-9]+ steps?, [0-9.]+ % is done again")
+cli("grpo engines that fail" ARGS run @ROOT@/tests/cli/grpo-small.yaml "--set;job.failures.engine_mtbf=1 min" "--set;job.failures.engine_start=30 s" --faster 0
+  OUTPUT "failures +of engines: [0-9]+ in the run, [0-9.]+ expected in the steps measured; where none fails a step takes [0-9.]+ m?s")
+cli("grpo engines that fail too seldom to be seen" ARGS run @ROOT@/tests/cli/grpo-small.yaml "--set;job.failures.engine_mtbf=1 h" --faster 0
+  OUTPUT "failures +of engines: [01] in the run.*warning: 0.0[0-9]+ failures of engines are expected in the steps measured, which say little of what failures cost; job.measured_steps: [0-9]+ has 10")
 cli("grpo goodput as JSON" ARGS ${production} "--set;job.failures.mtbf=6000 h" --json KEYS goodput saving_share lost_share down_share save_steps)
 refused("misspelt key" "--set;job.vllm_tensor_paralel_size=2"
   "unknown key \\(did you mean \"vllm_tensor_parallel_size\"\\?\\)")

@@ -1,6 +1,8 @@
 // Rows of published GRPO steps and engine throughputs: what becomes of them, and what cannot.
 #include "scenarios/rows/grpo_row.hpp"
 
+#include <cmath>
+
 #include "scenarios/rows/engine_row.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
@@ -65,6 +67,29 @@ TEST_CASE("a step in turn becomes a colocated scenario", "[grpo]") {
   // Of what is left of the responses behind the limit.
   CHECK(mean_response(*scenario.grpo) == Approx(1060 - 256).epsilon(0.01));
   CHECK(scenario.stack.name == "megatron");
+}
+
+// What is trained is prompts and responses: a rate over both leaves the prompts beside a mean that
+// is of responses alone.
+TEST_CASE("prompts of a row are what its rate leaves beside the mean response", "[grpo]") {
+  const CsvTable table = parse_csv(
+      "id,hardware,nodes,gpus,framework,model,algorithm,max_seq,avg_seq,gen_batch,tok_s_gpu,step_s,"
+      "notes\nr,H100-80GB (DGX),2,16,NeMo-RL "
+      "v0.4,Llama-3.1-8B,GRPO,4096,1060,2048,1562,97.7,avg_seq "
+      "is mean response length\n",
+      "r.csv");
+  const Scenario scenario = loaded(express(grpo_rows(table).front(), catalog()));
+  CHECK(mean_response(*scenario.grpo) == Approx(1060).epsilon(0.01));
+  CHECK(scenario.grpo->prompt_tokens == std::llround(1562 * 16 * 97.7 / 2048 - 1060));
+  CHECK(scenario.grpo->model_length() == 4096);
+}
+
+TEST_CASE("recipes of NeMo-RL say which models recompute layers", "[grpo]") {
+  const auto learners = [](std::string_view model) {
+    return loaded(made_of(std::string(usual), "Llama-3.1-8B", model)).strategy.checkpointing;
+  };
+  CHECK(learners("Llama-3.1-8B") == Checkpointing::full);
+  CHECK(learners("Qwen3-30B-A3B") == Checkpointing::none);
 }
 
 TEST_CASE("a step off the policy becomes separate learners and engines", "[grpo]") {
@@ -140,6 +165,7 @@ TEST_CASE("a row of a weight sync alone is a scenario without steps", "[grpo]") 
       row("s,PrimeIntellect-ai/prime-rl benchmarks,H200-141GB,8,Qwen3-30B-A3B,weight sync "
           "only,,,FSDP2,36.7\n");
   CHECK(!has_engines(trainer));
+  CHECK(!saves_nothing(trainer));
   CHECK(loaded(express(trainer, catalog())).grpo->protocol == SyncProtocol::files);
   CHECK(express(row("s,,H20-141GB,8,GLM-4.5-Air (bf16),weight sync only,,8,,\n"), catalog())
             .missing == std::vector<std::string>{"the time of a sync"});

@@ -156,6 +156,18 @@ TEST_CASE("syncs that must not follow each other so soon are left out", "[grpo]"
   CHECK(without == run.steps.size() / 2);
   // As old as they are when two steps of weights come together.
   CHECK(run.steps.back().most_stale >= bench.run().steps.front().most_stale);
+  // Asked for in the middle of a step, it waits for the rest of it.
+  for (const StepRecord& step : run.steps)
+    if (step.send > 0 && step.queued > 0) CHECK(step.queued == Approx(50).epsilon(0.05));
+  const auto queued = [](const GrpoRun& of) {
+    double sum = 0;
+    for (const StepRecord& step : of.steps) sum += step.queued;
+    return sum;
+  };
+  CHECK(queued(run) > 0);
+  bench.grpo.sync_interval = {};
+  CHECK(queued(bench.run()) == 0);
+  bench.grpo.sync_interval = {150};
   bench.training_seconds = 0.01;  // learners wait, and the sync comes when it may
   CHECK(mean_step(bench.run(), 8, 40) > 0);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <optional>
 #include <queue>
 #include <random>
 #include <stdexcept>
@@ -586,15 +587,21 @@ class Actors {
     learn();
   }
 
+  // The first learner saves when it has done what it was told before; until then engines take no
+  // prompts, as while weights change.
   void sync_due() {
     sync_due_ = false;
+    closed_ = true;
+    asked_ = now_;
     if (busy_) return;
     busy_ = true;
     begin_sync();
   }
 
   void begin_sync() {
-    closed_ = true;  // engines take no prompts while weights change
+    closed_ = true;
+    if (const auto asked = std::exchange(asked_, std::nullopt))
+      out_.steps.back().queued = now_ - *asked;
     drain_started_ = now_;
     if (grpo_.sync_aborts)
       for (std::size_t i = 0; i < out_.engines.size(); ++i) {
@@ -707,7 +714,8 @@ class Actors {
   std::int64_t prepared_ = 0, consumed_ = -1;
   std::int64_t engine_version_ = 0;
   bool busy_ = false, closed_ = false, draining_ = false;
-  bool sync_due_ = false;  // an event says when
+  bool sync_due_ = false;        // an event says when
+  std::optional<double> asked_;  // for one that waits for the step under way
   // When learners were free for a step; when the last sync was over.
   double synced_at_ = 0, last_sync_ = -1e300, drain_started_ = 0;
 };

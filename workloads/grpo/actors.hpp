@@ -55,6 +55,7 @@ struct StepRecord {
   double train = 0;
   double beside = 0;  // a critic on GPUs of its own ends later than the sync
   double late = 0;    // from its end to a sync that was not to follow the last one so soon
+  double queued = 0;  // such a sync waits for this step, which is under way, and so do prompts
   double drain = 0;   // engines finished what they had
   double gather = 0, send = 0, calls = 0, pause = 0;  // of the sync behind it
   double end = 0;

@@ -281,7 +281,8 @@ void prepare(const SyncInput& input, std::span<const double> sizes, SyncWriter& 
       writer.out(root_traffic, each, "keep");
     }
     const double tensors = static_cast<double>(sizes.size());
-    writer.host({tensors * costs.convert.number() + bytes / costs.write.number()}, "write");
+    writer.host({tensors * costs.convert.number()}, "convert");
+    writer.host({bytes / costs.write.number()}, written_name);
   } else if (input.sharded() && grpo.gather_whole_model && !colocated &&
              grpo.protocol != SyncProtocol::buckets) {
     writer.gather(grpo.send_adapters

@@ -47,8 +47,9 @@ struct SyncProgram {
 };
 SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> layers);
 
-// What has a name of its own in that: the engine falls asleep or wakes; weights on their way.
-inline constexpr std::string_view sleep_name = "sleep", wake_name = "wake";
+// What has a name of its own in that: the engine falls asleep or wakes; a checkpoint becomes a
+// file; weights on their way.
+inline constexpr std::string_view sleep_name = "sleep", wake_name = "wake", written_name = "write";
 inline constexpr std::array<std::string_view, 2> sent_names{"fill", "broadcast"};
 
 // A parked reference model comes to every learner, and a policy that gives it its place goes and

@@ -23,6 +23,8 @@ struct Latent {
   std::int64_t query_width = 0;  // 0: queries come straight from the input
   std::int64_t rotary = 0;       // of a head's width, the part with positions
   std::int64_t value = 0;        // width of a head's values; keys have head_dim
+
+  friend bool operator==(const Latent&, const Latent&) = default;
 };
 
 struct Attention {
@@ -40,6 +42,8 @@ struct Attention {
   std::optional<Latent> latent;     // then every head has keys and values of its own
   std::int64_t rotary = 0;          // numbers of a head that have positions; 0: all
   bool gated = false;  // half of what makes queries weighs the result, number by number
+
+  friend bool operator==(const Attention&, const Attention&) = default;
 };
 
 // Numbers of a token in queries, keys, values and what comes out of attention.
@@ -61,6 +65,8 @@ struct FeedForward {
   bool gated = true;  // gate, up, down; else up, down
   bool bias = false;
   bool fused_gate_up = false;
+
+  friend bool operator==(const FeedForward&, const FeedForward&) = default;
 };
 
 struct Experts {
@@ -79,6 +85,8 @@ struct Experts {
   bool shared_fused = false;    // the shared expert has gate and up in one matrix
   bool masked = false;  // the public loop takes each expert's rows out of all copies by a mask
   bool gated = true;    // gate, up, down; else up, down; the shared expert likewise
+
+  friend bool operator==(const Experts&, const Experts&) = default;
 };
 
 enum class MixerKind : std::uint8_t { convolution, mamba, mamba2, delta };
@@ -104,6 +112,8 @@ struct Mixer {
   std::int64_t channels() const { return heads * width; }
   // What goes through the convolution: the channels, and what all heads of a group share.
   std::int64_t convolved() const;
+
+  friend bool operator==(const Mixer&, const Mixer&) = default;
 };
 inline std::string_view mixer_name(const Mixer& mixer) {
   return mixer_names[static_cast<std::size_t>(mixer.kind)];
@@ -133,6 +143,8 @@ struct ModelPart {
   std::vector<std::int64_t> places;  // of its layers in the whole model; empty: where they stand
   bool embeds = true;                // has the table that tokens are looked up in
   bool predicts = true;              // has the last norm, the head and the loss
+
+  friend bool operator==(const ModelPart&, const ModelPart&) = default;
 };
 
 struct Model {
@@ -157,6 +169,8 @@ struct Model {
   ModelPart part;
 
   std::int64_t rows_of_table() const { return looked_up > 0 ? looked_up : vocabulary; }
+
+  friend bool operator==(const Model&, const Model&) = default;
 };
 
 // Of Part (parts.hpp): the tensors and modules that a framework makes of them.

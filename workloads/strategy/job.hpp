@@ -16,6 +16,8 @@ inline constexpr std::array<std::string_view, 4> method_names{"sft", "dpo", "kto
 struct DocumentLength {
   double mean = 0;    // 0: as long as a row, or as the part of it that is filled
   double spread = 0;  // standard deviation over mean, of a log-normal distribution
+
+  friend bool operator==(const DocumentLength&, const DocumentLength&) = default;
 };
 
 // What is written so that a job can go on later.
@@ -23,6 +25,8 @@ struct Saving {
   double every = 0;     // optimizer steps; 0: nothing is saved
   bool weights = true;  // the model in one piece, as it is published
   bool states = true;   // what the optimizer needs to go on
+
+  friend bool operator==(const Saving&, const Saving&) = default;
 };
 
 // How a data loader comes to where the job was: it draws the indices of what was seen, makes all
@@ -33,6 +37,8 @@ inline constexpr std::array<std::string_view, 3> skip_data_names{"indices", "bat
 struct Resuming {
   double after = 0;  // optimizer steps that were done before; 0: the job begins
   SkipData skip = SkipData::indices;
+
+  friend bool operator==(const Resuming&, const Resuming&) = default;
 };
 
 struct Job {
@@ -71,6 +77,8 @@ struct Job {
   }
   std::int64_t estimating_passes() const { return method == Method::kto ? 1 : 0; }
   double slots() const { return static_cast<double>(sequence * rows()); }
+
+  friend bool operator==(const Job&, const Job&) = default;
 };
 
 }  // namespace stepsim

@@ -220,11 +220,15 @@ struct Operators {
     double kernels = 0;
     double bytes = 0;                 // for each number
     std::optional<double> operators;  // that the host dispatches; else one for each kernel
+
+    friend bool operator==(const Count&, const Count&) = default;
   };
   std::array<Count, operator_names.size()> counts;
   struct Backward {  // work over that of the forward pass
     double attention = 0;
     double streaming = 0;
+
+    friend bool operator==(const Backward&, const Backward&) = default;
   } backward;
   // How libraries multiply matrices. They choose among tiles, and cut the depth in two, four and so
   // on where there are too few of them.
@@ -233,18 +237,26 @@ struct Operators {
     std::vector<Tile> tiles;
     double most_cuts = 0;
     double shortest_cut = 0;  // depth
+
+    friend bool operator==(const Product&, const Product&) = default;
   } product;
   struct ZeroUpdate {  // bytes for each number of a rank's part
     double norm = 0;
     double scale_and_copy = 0;  // around the optimizer's kernels
     double host = 0;            // the same where the host updates
+
+    friend bool operator==(const ZeroUpdate&, const ZeroUpdate&) = default;
   } zero_update;
   struct Allocator {      // bytes a second of memory that is given back and asked for anew
     double map = 0;       // piece by piece, with expandable segments
     double allocate = 0;  // in whole blocks
+
+    friend bool operator==(const Allocator&, const Allocator&) = default;
   } allocator;
 
   const Count& operator[](Operator which) const { return counts[static_cast<std::size_t>(which)]; }
+
+  friend bool operator==(const Operators&, const Operators&) = default;
 };
 
 Operators read_operators(const Table& table);

@@ -58,6 +58,8 @@ struct StackChoices {
   std::vector<std::pair<std::string, std::vector<std::string>>> keys;
   std::vector<Split> splits;
   std::vector<PipelineSchedule> schedules;  // where stages are among the splits
+
+  friend bool operator==(const StackChoices&, const StackChoices&) = default;
 };
 
 struct Stack {
@@ -92,12 +94,16 @@ struct Stack {
     Constant<Seconds> batch;           // make one batch without using it
     Constant<BytesPerSecond> file_write;  // one process, from host memory into a file
     Constant<BytesPerSecond> file_read;
+
+    friend bool operator==(const HostCosts&, const HostCosts&) = default;
   } host;
   struct KernelShares {  // of what the GPU's own file says is reached
     Constant<Ratio> gemm;
     Constant<Ratio> attention;
     Constant<Ratio> memory;
     Constant<Ratio> grouped_gemm;
+
+    friend bool operator==(const KernelShares&, const KernelShares&) = default;
   } kernels;
   struct Fusion {
     bool norm = false;  // one kernel instead of six
@@ -106,6 +112,8 @@ struct Stack {
     bool in_place = false;    // ... whose gradients take the place of what was saved
     bool residual = false;    // added in the kernel of the norm behind it
     bool permute = false;     // tokens to experts and back in kernels of their own
+
+    friend bool operator==(const Fusion&, const Fusion&) = default;
   } fused;
   CrossEntropy cross_entropy = CrossEntropy::logits;
   bool holds_logits = false;  // the loop has a name for them until the next forward pass
@@ -134,6 +142,8 @@ struct Stack {
     bool shared = true;    // `linear` and `all` have shared experts, too
     bool one_beside_experts = false;  // `all`: not one beside each, but one beside those of a rank
     bool casts = false;  // where nothing is sharded they are in 32 bits, under autocast
+
+    friend bool operator==(const Adapters&, const Adapters&) = default;
   } adapters;
   // The product for a weight's gradient adds to the buffer of all, and hands autograd a tensor
   // without meaning; of matrices in layers there is one for each shape, for good.
@@ -144,17 +154,23 @@ struct Stack {
     MemoryKind kind = MemoryKind::unsaid;
     bool binary = false;       // its "GB" are 2^30 bytes
     bool first_stage = false;  // of a pipeline; else of the one with least memory left
-  } memory_log;                // what its own log prints
-  struct AttentionShares {     // of the rate that the GPU's file gives for a flash kernel
+
+    friend bool operator==(const MemoryLog&, const MemoryLog&) = default;
+  } memory_log;             // what its own log prints
+  struct AttentionShares {  // of the rate that the GPU's file gives for a flash kernel
     Constant<Ratio> efficient_forward;
     Constant<Ratio> efficient_backward;
     Constant<Ratio> flex_forward;
     Constant<Ratio> flex_backward;
+
+    friend bool operator==(const AttentionShares&, const AttentionShares&) = default;
   } attention_shares;    // the same for all stacks: workloads/attention.yaml
   Operators operators;   // the same for all stacks: workloads/operators.yaml
   struct ExpertShares {  // of the rate at which memory streams
     Constant<Ratio> gather;
     Constant<Ratio> scatter;
+
+    friend bool operator==(const ExpertShares&, const ExpertShares&) = default;
   } expert_shares;  // the same for all stacks: workloads/experts.yaml
   // Kernels of layers without attention: of the rate at which memory streams, and of the rate of
   // products where chunks are multiplied.
@@ -166,6 +182,8 @@ struct Stack {
     Constant<Ratio> state_space_backward;
     Constant<Ratio> delta_forward;
     Constant<Ratio> delta_backward;
+
+    friend bool operator==(const Mixers&, const Mixers&) = default;
   } mixers;  // the same for all stacks: workloads/mixers.yaml
   // Reserved beyond what is allocated, as a share: as long as the same sizes come again and again,
   // and when gathers of many sizes come between.
@@ -185,6 +203,8 @@ struct Stack {
   double stretch(const Job& job) const {
     return unexplained.number() * (job.first_steps ? first_steps.number() : 1);
   }
+
+  friend bool operator==(const Stack&, const Stack&) = default;
 };
 
 Stack read_stack(const Table& table);

@@ -66,15 +66,17 @@ double utilisation_of(const Scenario& scenario, double tokens) {
 }
 
 // Of what was measured of the sync: what learners do before they go on, or what engines wait for.
-double sync_seconds(const Scenario& scenario, bool engines) {
+// A benchmark that no engine waits for may write no file.
+double sync_seconds(const Scenario& scenario, const GrpoRow& row) {
   const SyncReplay sync = replay_sync(scenario, place(scenario.cluster, *scenario.grpo));
-  return engines ? sync.cost.send.value : sync.cost.gather.value;
+  if (has_engines(row)) return sync.cost.send.value;
+  return sync.cost.gather.value - (saves_nothing(row) ? sync.written : 0);
 }
 
 StepAnswer step_answer(const std::string& data, const ExpressedRow& made, const GrpoRow& row,
                        const MaybeDraw& draw) {
   const Scenario scenario = parse_scenario(data, made.scenario, made.id, draw);
-  if (only_sync(row)) return {.sync = sync_seconds(scenario, has_engines(row))};
+  if (only_sync(row)) return {.sync = sync_seconds(scenario, row)};
   const GrpoPrediction p = predict_grpo(scenario);
   if (!p.ran) throw UserError(p.memory.failure.value_or("nothing could be predicted"));
   return {.step = p.step_time.value,

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "analysis/studies/grpo/kept_answers.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/replay.hpp"
@@ -54,7 +55,9 @@ TrainingParts replayed_step(const Scenario& learner, CauseSet free) {
 }
 
 TrainingParts ask(const Scenario& learner, CauseSet free) {
-  return in_worker([&] { return replayed_step(learner, free); });
+  static KeptAnswers<TrainingParts> kept;
+  return kept.of(learner, free,
+                 [&] { return in_worker([&] { return replayed_step(learner, free); }); });
 }
 
 // Levels of a pack's length at which the step is replayed; shorter packs have levels that halve,
@@ -231,7 +234,8 @@ Group holders_of(const Scenario& scenario, const Placement& placement) {
 
 struct SyncTimes {
   double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0, sleep = 0;
-  double sent = 0;  // on its way
+  double sent = 0;     // on its way
+  double written = 0;  // into files
 };
 
 SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> layers) {
@@ -244,6 +248,7 @@ SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> la
     const Op& op = program.graph.ops()[i];
     const std::string_view name = program.graph.names()[index(op.name)];
     const double seconds = trace.finish[i] - trace.start[i];
+    if (name == written_name) times.written += seconds;
     if (trace.start[i] < gathered) continue;
     const bool copies = op.kind == OpKind::transfer && op.rank == program.root;
     const bool sends = holds(sent_names, name) && op.rank == program.root;
@@ -370,6 +375,7 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
   result.gathers = all.gathers;
   result.parking = all.parking;  // whatever the number of layers
   result.sleep = all.sleep;
+  result.written = all.written;
   const double rest = result.cost.send.value - result.gathers - result.parking - result.sleep;
   // Of what is loaded beside broadcasts only what is longer counts.
   result.overhead = grpo.protocol == SyncProtocol::host_buckets ? rest - all.sent : all.hosts;

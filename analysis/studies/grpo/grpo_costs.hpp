@@ -100,6 +100,7 @@ struct SyncReplay {
   double parking = 0;     // states of colocated learners, to host memory and back
   double sleep = 0;       // colocated engines fall asleep and wake
   double overhead = 0;    // calls, copies, bookkeeping
+  double written = 0;     // a checkpoint into its file, out of host memory
 };
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
                        const TurnBytes& turn = {});

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/memory_timeline.hpp"
+#include "analysis/studies/grpo/kept_answers.hpp"
 #include "workloads/grpo/sync.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
 #include "workloads/sharding/states.hpp"
@@ -134,10 +135,14 @@ struct LearnerNeeds {
 };
 LearnerNeeds needs_of(const Scenario& scenario, GrpoModel model) {
   const Scenario learner = learners_of(scenario, model);
-  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
-                        learner.job};
-  const StepProgram program = build_step(input, Folding::automatic, Written::memory);
-  return {states_between_steps(program.resident), peak_memory_in_order(program.graph, 0)};
+  static KeptAnswers<LearnerNeeds> kept;
+  return kept.of(learner, {}, [&] {
+    const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                          learner.job};
+    const StepProgram program = build_step(input, Folding::automatic, Written::memory);
+    return LearnerNeeds{states_between_steps(program.resident),
+                        peak_memory_in_order(program.graph, 0)};
+  });
 }
 
 // What stands on GPUs of its own there: as much as the fullest of these.

@@ -100,7 +100,7 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
     p.phases.iterations += s.calls / n;
     p.phases.critic += s.beside / n;
     p.phases.pause += (s.pause + part * p.sync_replay.sleep) / n;
-    p.sync += s.sync() / n;
+    p.sync += (s.queued + s.sync()) / n;
     p.staleness += s.staleness / n;
     p.most_stale = std::max(p.most_stale, s.most_stale);
     p.mixed += s.mixed / n;
@@ -170,7 +170,36 @@ Goodput goodput_of_run(const Scenario& scenario, const GrpoPrediction& p) {
                      .seed = f.seed});
 }
 
+// Beside the same run without failures.
+EngineLosses losses_of_engines(const Scenario& scenario, CauseSet free, const GrpoPrediction& p) {
+  Scenario unbroken = scenario;
+  Seconds& mtbf = unbroken.grpo->failures.engine_mtbf;
+  const double measured =
+      p.step_time.value * static_cast<double>(scenario.grpo->measured_steps - 1);
+  const double expected = measured * static_cast<double>(p.placement.engines.size()) / mtbf.value;
+  mtbf = {};
+  return {.seen = p.run.engine_failures,
+          .expected = expected,
+          .unbroken = predict_grpo(unbroken, free).step_time};
+}
+
+void warn_of_few_failures(const Scenario& scenario, GrpoPrediction& p) {
+  if (!p.engine_losses || p.engine_losses->expected >= 1) return;
+  constexpr double enough = 10, most_steps = 100000, tens = 10;
+  const double steps =
+      enough / p.engine_losses->expected * static_cast<double>(scenario.grpo->measured_steps - 1);
+  const std::string more = steps < most_steps
+                               ? fmt::format("; job.measured_steps: {:.0f} has {:.0f}",
+                                             tens * std::ceil(steps / tens), enough)
+                               : "";
+  p.warnings.push_back(
+      fmt::format("{:.2g} failures of engines are expected in the steps measured, which say little "
+                  "of what failures cost{}",
+                  p.engine_losses->expected, more));
+}
+
 void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
+  warn_of_few_failures(scenario, p);
   constexpr double patience = 120;  // open-instruct's WEIGHT_SYNC_TIMEOUT
   if (p.sync > patience)
     p.warnings.push_back(
@@ -344,6 +373,7 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   if (const double steps = std::floor(grpo.total_episodes / grpo.responses()); steps > 0)
     p.wall = p.start_up + p.first_step + p.step_time * (steps - 1);
   if (grpo.failures.mtbf.value > 0) p.goodput = goodput_of_run(scenario, p);
+  if (grpo.failures.engine_mtbf.value > 0) p.engine_losses = losses_of_engines(scenario, free, p);
   if (p.goodput && p.goodput->useful > 0) p.wall = p.wall * (1 / p.goodput->useful);
   add_run_warnings(scenario, p);
   return p;

@@ -38,6 +38,13 @@ struct PhaseSpec {
 };
 std::span<const PhaseSpec> phase_specs();
 
+// What engines that fail alone cost the steps that are measured.
+struct EngineLosses {
+  std::int64_t seen = 0;  // failures in the whole run
+  double expected = 0;    // in the measured steps
+  Seconds unbroken;       // a step, where none fails
+};
+
 struct GrpoPrediction {
   Placement placement;
   GrpoMemory memory;
@@ -66,6 +73,7 @@ struct GrpoPrediction {
   double given_up_share = 0;                           // of all tokens generated
   double gpu_hours_per_1000 = 0;                       // responses
   std::optional<Goodput> goodput;                      // nothing: no failures were asked for
+  std::optional<EngineLosses> engine_losses;           // the same
   std::string bottleneck;
   GrpoRun run;
   TrainingParts training_parts;  // of the policy, in all steps

@@ -143,8 +143,9 @@ FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
   const std::size_t allowed = std::min(changes.size(), steps_to_try(question.scenario));
   FasterSteps result{{}, allowed, changes.size() - allowed, true};
   changes.resize(allowed);
-  changes.emplace_back();  // the scenario as it is
+  if (!question.stated) changes.emplace_back();  // the scenario as it is
   std::vector<NextStep> steps = tried(question, changes);
+  if (question.stated) steps.push_back({.change = {}, .settings = {}, .outcome = *question.stated});
   std::erase_if(steps, [](const NextStep& step) { return !step.outcome.feasible; });
   const auto own =
       std::ranges::find_if(steps, [](const NextStep& step) { return step.settings.empty(); });

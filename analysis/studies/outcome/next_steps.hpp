@@ -1,6 +1,7 @@
 // What to do next: changes that make a step faster, and changes that make it fit, each computed.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct NextStepQuestion {
   const Scenario& scenario;
   std::size_t workers = usual_workers();
   Progress progress{};
+  std::optional<Outcome> stated{};  // of the scenario as it is, where that is known
 };
 
 struct FasterSteps {
