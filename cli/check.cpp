@@ -14,6 +14,7 @@
 #include "cli/progress.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array check_option_specs{
+constexpr std::array check_option_specs = with_source_options(std::array{
     OptionSpec{"draws", "N",
                "most draws of the constants for a claim and condition: eight at a time while more "
                "could change the verdict (default 24)"},
@@ -31,10 +32,8 @@ constexpr std::array check_option_specs{
     OptionSpec{"set", "KEY=VALUE",
                "of a sentence: change the last scenario; beside one scenario it makes B", 0, true},
     OptionSpec{"price", "N", "money for a GPU and an hour, for \"A costs under 500\""},
-    OptionSpec{"brief", "", "of each claim its verdict in a sentence"},
-    workers_option,
-    json_option,
-};
+    OptionSpec{"brief", "", "of each claim its verdict in a sentence"}, workers_option,
+    json_option});
 constexpr Usage check_usage{
     "stepsim check [CLAIMS.yaml...] [options]\n"
     "       stepsim check \"A is 2x faster than B\" A.yaml [B.yaml] [--set KEY=VALUE...]",
@@ -74,11 +73,12 @@ bool is_sentence(const std::string& word) {
          !fs::exists(word, failed);
 }
 
-// The first is A, the next is B; the last one has the changes.
+// The first is A, the next is B; the last one has the changes. Machine and model are those of all.
 Claim sentence_of(const CommandLine& line, const Options& options) {
   SentenceQuestion question;
   const std::span<const std::string> sources = std::span(options.words).subspan(1);
-  const std::vector<Setting> changes = settings_of(options);
+  const std::vector<Setting> shared = source_settings_of(options);
+  const std::vector<Setting> changes = settings_of(options);  // those, then --set
   if (sources.empty())
     throw UserError(fmt::format("\"{}\": which scenarios? name them behind the sentence",
                                 options.words.front()));
@@ -89,9 +89,8 @@ Claim sentence_of(const CommandLine& line, const Options& options) {
     question.scenarios.push_back({std::string(1, letter), source, settings});
   };
   for (const std::string& source : sources)
-    add(source,
-        &source == &sources.back() && sources.size() > 1 ? changes : std::vector<Setting>{});
-  if (sources.size() == 1 && !changes.empty()) add(sources.front(), changes);
+    add(source, &source == &sources.back() && sources.size() > 1 ? changes : shared);
+  if (sources.size() == 1 && changes.size() > shared.size()) add(sources.front(), changes);
   question.price = rates_of(options).price;
   return claim_of_sentence(options.words.front(), question);
 }
@@ -99,14 +98,25 @@ Claim sentence_of(const CommandLine& line, const Options& options) {
 std::vector<Claim> claims_of(const CommandLine& line, const Options& options) {
   if (!options.words.empty() && is_sentence(options.words.front()))
     return {sentence_of(line, options)};
-  if (options.has("set") || options.has("price"))
+  if (options.has("set") || options.has("price") || !source_settings_of(options).empty())
     throw UserError(
-        "--set and --price belong to a sentence such as \"A fits\"; a file of claims "
-        "has `set` of its own");
+        "--set, --price and what says machine or model belong to a sentence such as \"A fits\"; a "
+        "file of claims has `set` of its own");
   std::vector<Claim> claims;
   for (const std::string& file : claim_files(line, options.words))
     for (Claim& claim : read_claims(line.data, file)) claims.push_back(std::move(claim));
   return claims;
+}
+
+// What was taken for the scenarios of a sentence.
+std::string taken_for(const std::string& data, const Claim& claim) {
+  std::vector<Scenario> scenarios;
+  for (const ClaimScenario& each : claim.scenarios)
+    scenarios.push_back(load_scenario(data, each.source, each.settings));
+  std::vector<ReadSide> sides;
+  for (std::size_t i = 0; i < scenarios.size(); ++i)
+    sides.push_back({claim.scenarios[i].alias, claim.scenarios[i].source, scenarios[i]});
+  return taken_text(sides);
 }
 
 std::string brief_text(const std::vector<JudgedClaim>& claims) {
@@ -232,6 +242,7 @@ Records check_sample() {
 int check_command(const CommandLine& line) {
   const auto options = parse(check_usage, line.words);
   if (!options) return exit_code::yes;
+  const bool sentence = !options->words.empty() && is_sentence(options->words.front());
   const std::vector<Claim> claims = claims_of(line, *options);
   JudgementOptions study;
   study.data = line.data;
@@ -242,8 +253,10 @@ int check_command(const CommandLine& line) {
   const std::vector<JudgedClaim> judged = judge(claims, study);
   if (options->has("json"))
     print_result(check_kind, {}, records_of(line.data, claims, judged));
+  else if (options->has("brief"))
+    fmt::print("{}", brief_text(judged));
   else
-    fmt::print("{}", options->has("brief") ? brief_text(judged) : text_of(judged));
+    fmt::print("{}{}", sentence ? taken_for(line.data, claims.front()) : "", text_of(judged));
   const bool all = std::ranges::all_of(
       judged, [](const JudgedClaim& claim) { return claim.verdict == Verdict::supported; });
   return all ? exit_code::yes : exit_code::no;

@@ -95,7 +95,10 @@ int explain_command(const CommandLine& line) {
   else if (options->has("csv"))
     fmt::print("{}", explanation_csv(answer));
   else
-    fmt::print("{}{}", assumptions_text(a.scenario.assumptions), explanation_text(answer));
+    fmt::print("{}{}",
+               taken_text(std::array{ReadSide{"A", a.source, a.scenario},
+                                     ReadSide{"B", b.source, b.scenario}}),
+               explanation_text(answer));
   return exit_code::yes;
 }
 

@@ -219,12 +219,14 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
 }
 
 Records grpo_sample() {
-  return joined(
-      {grpo_records({}, {}), {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), faster_sample()}});
+  return joined({grpo_records({}, {}),
+                 {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), faster_sample(),
+                  fitting_record(FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}})}});
 }
 
 Records grpo_memory_sample() {
-  return grpo_memory_records({});
+  return joined(
+      {grpo_memory_records({}), fitting_records({{NextStep{}}, {NextStep{}}, {NextStep{}}})});
 }
 
 std::string grpo_memory_text(const Scenario& scenario, const GrpoMemory& memory) {

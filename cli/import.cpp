@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -53,10 +54,32 @@ std::string with_lines(std::string block, const std::string& key,
   return block;
 }
 
+// A block in one line, "{node: h100-8, nodes: 2}", takes a key of its own; it says whether it is
+// one.
+bool set_in_block(TranslatedLine& line, std::string_view key, const std::string& value) {
+  std::string& block = line.value;
+  if (!key.starts_with(line.path + ".") || !block.ends_with('}')) return false;
+  key.remove_prefix(line.path.size() + 1);
+  if (key.find('.') != std::string_view::npos) return false;
+  const std::string own = fmt::format("{}: ", key);
+  for (const char before : {'{', ' '}) {
+    const std::size_t place = block.find(before + own);
+    if (place == std::string::npos) continue;
+    const std::size_t from = place + 1 + own.size();
+    block.replace(from, block.find_first_of(",}", from) - from, value);
+    return true;
+  }
+  block.insert(block.size() - 1, fmt::format("{}{}{}", block.size() > 2 ? ", " : "", own, value));
+  return true;
+}
+
 // Settings of the scenario stand in its lines, in place of what they replace.
 void apply_settings(const std::vector<Setting>& settings, Translation& translation) {
   for (const auto& [key, value] : settings) {
     if (!changes_scenario(key)) continue;
+    if (std::ranges::any_of(translation.lines,
+                            [&](TranslatedLine& line) { return set_in_block(line, key, value); }))
+      continue;
     std::vector<TranslatedLine> stay;  // beside the machine that is named instead
     for (const TranslatedLine& line : translation.lines)
       if (line.stays && line.path.starts_with(key) && line.path[key.size()] == '.')

@@ -75,13 +75,22 @@ int memory_command(const CommandLine& line) {
   const Records asked = asked_records(scenario, {options->words.front(), settings});
   const std::string taken = assumptions_text(scenario.assumptions);
   const auto snapshot = options->get("beside");
+  const NextStepQuestion question{.data = line.data,
+                                  .source = options->words.front(),
+                                  .settings = settings,
+                                  .scenario = scenario,
+                                  .progress = progress_bar("changes")};
   if (scenario.grpo) {
     if (snapshot) throw UserError("--beside: snapshots of GRPO jobs are not read, leave it out");
     const GrpoMemory memory = grpo_memory(scenario);
+    FittingSteps fitting;
+    if (memory.failure) fitting = fitting_steps(question);
     if (options->has("json"))
-      print_result(grpo_memory_kind, asked, grpo_memory_records(memory));
+      print_result(grpo_memory_kind, asked,
+                   joined({grpo_memory_records(memory), fitting_records(fitting)}));
     else
-      fmt::print("{}{}", taken, grpo_memory_text(scenario, memory));
+      fmt::print("{}{}{}", taken, grpo_memory_text(scenario, memory),
+                 memory.failure ? fitting_text(fitting) : "");
     return memory.failure ? exit_code::no : exit_code::yes;
   }
   Footprint needs = footprint(scenario);
@@ -90,12 +99,7 @@ int memory_command(const CommandLine& line) {
   std::optional<MemoryComparison> beside;
   if (snapshot) beside = load_comparison(line.data, scenario, needs, *snapshot);
   FittingSteps fitting;
-  if (!fits && !options->has("brief"))
-    fitting = fitting_steps({.data = line.data,
-                             .source = options->words.front(),
-                             .settings = settings,
-                             .scenario = scenario,
-                             .progress = progress_bar("changes")});
+  if (!fits && !options->has("brief")) fitting = fitting_steps(question);
   if (options->has("json"))
     print_result(memory_kind, asked, records_of(needs, beside, fitting));
   else if (options->has("brief"))

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/result.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -76,6 +78,10 @@ Record faster_record(const std::optional<FasterSteps>& faster) {
 
 Record faster_sample() {
   return faster_record(FasterSteps{{NextStep{}}, 0, 0, true});
+}
+
+Record fitting_record(const std::optional<FittingSteps>& fitting) {
+  return parts_if("to_make_it_fit", "with --faster, where it does not", fitting, fitting_records);
 }
 
 Records fitting_records(const FittingSteps& fitting) {

@@ -18,5 +18,6 @@ std::string fitting_text(const FittingSteps& fitting);
 Record faster_record(const std::optional<FasterSteps>& faster);
 Record faster_sample();
 Records fitting_records(const FittingSteps& fitting);
+Record fitting_record(const std::optional<FittingSteps>& fitting);
 
 }  // namespace stepsim

@@ -87,6 +87,18 @@ std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuest
   return faster_steps(question, shown);
 }
 
+// What would make it faster, or else what would make it fit.
+struct Changes {
+  std::optional<FasterSteps> faster{};
+  std::optional<FittingSteps> fitting{};
+};
+
+Changes changes_of(const Options& options, const NextStepQuestion& question) {
+  auto faster = faster_of(options, question);
+  if (!faster || faster->fits) return {.faster = std::move(faster)};
+  return {.fitting = fitting_steps(question)};
+}
+
 // What stands beside the prediction. `operations`: asks for those of the folded step. `stated`: its
 // figures, where it was replayed as draws are.
 RunExtras extras_of(const CommandLine& line, const Options& options,
@@ -117,10 +129,9 @@ void find_changes(const CommandLine& line, const Options& options, const Scenari
                                   .settings = settings,
                                   .scenario = scenario,
                                   .progress = progress_bar("changes")};
-  extras.faster = faster_of(options, question);
-  if (!extras.faster || extras.faster->fits) return;
-  extras.faster.reset();
-  extras.fitting = fitting_steps(question);
+  Changes changes = changes_of(options, question);
+  extras.faster = std::move(changes.faster);
+  extras.fitting = std::move(changes.fitting);
 }
 
 // The answer is there at once, what could be changed when it is found.
@@ -151,16 +162,18 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                                   .progress = progress_bar("changes"),
                                   .stated = outcome_of(scenario, prediction)};
   if (options.has("json")) {
-    print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),
-                 joined({grpo_records(scenario, prediction, interval),
-                         {cost_record(rates, time), faster_record(faster_of(options, question))}}));
+    const auto [faster, fitting] = changes_of(options, question);
+    print_result(
+        grpo_kind, asked_records(scenario, {options.words.front(), settings}),
+        joined({grpo_records(scenario, prediction, interval),
+                {cost_record(rates, time), faster_record(faster), fitting_record(fitting)}}));
   } else if (options.has("brief")) {
     fmt::print("{}{}", grpo_brief_text(prediction), cost_text(rates, time));
   } else {
     print_at_once(assumptions_text(scenario.assumptions) +
                   grpo_text(scenario, prediction, interval) + cost_text(rates, time));
-    const auto faster = faster_of(options, question);
-    if (faster && faster->fits) fmt::print("{}", faster_text(*faster));
+    const auto [faster, fitting] = changes_of(options, question);
+    fmt::print("{}{}", faster ? faster_text(*faster) : "", fitting ? fitting_text(*fitting) : "");
   }
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }

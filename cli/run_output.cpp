@@ -10,6 +10,7 @@
 #include "cli/beside_text.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
@@ -230,8 +231,12 @@ Records interval_records(const Prediction& p, const std::optional<Interval>& int
 }  // namespace
 
 std::string place_text(const Scenario& scenario) {
-  return fmt::format("{} on {} x {}, {}", scenario.model.name, scenario.cluster.nodes,
-                     scenario.cluster.node.name, scenario.stack.title);
+  const bool part = holds(scenario.said, "cluster.gpus_per_node", &SaidKey::path);
+  return fmt::format(
+      "{} on {} x {}{}, {}", scenario.model.name, scenario.cluster.nodes,
+      scenario.cluster.node.name,
+      part ? fmt::format(" ({} GPUs of each)", scenario.cluster.gpus_per_node()) : "",
+      scenario.stack.title);
 }
 
 JobTime job_time_of(const Scenario& scenario, const Prediction& p) {
@@ -261,8 +266,7 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
         cost_record(extras.rates, job_time_of(scenario, p)),
         faster_record(extras.faster),
         beside_record(extras.log, p, interval),
-        parts_if("to_make_it_fit", "with --faster, where it does not", extras.fitting,
-                 fitting_records)}});
+        fitting_record(extras.fitting)}});
 }
 
 Records run_sample() {

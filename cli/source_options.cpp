@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/sources.hpp"
 #include "sim/base/error.hpp"
@@ -52,6 +54,26 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
                                                                   {"because", "because"},
                                                                   {"change", "change it with"}})) +
          "\n";
+}
+
+std::string taken_text(std::span<const ReadSide> sides) {
+  std::vector<std::pair<std::string, std::string>> said;  // a text, and whose it is
+  for (const ReadSide& side : sides) {
+    std::string text = assumptions_text(side.scenario.assumptions);
+    for (const std::string& note : side.scenario.notes)
+      if (note.starts_with(side.source + ":")) text += fmt::format("note: {}\n", note);
+    if (text.empty()) continue;
+    text = text.substr(0, text.find_last_not_of('\n') + 1);
+    const auto same = std::ranges::find(said, text, &std::pair<std::string, std::string>::first);
+    if (same == said.end())
+      said.emplace_back(std::move(text), side.name);
+    else
+      same->second += " and " + side.name;
+  }
+  std::string all;
+  for (const auto& [text, whose] : said)
+    all += fmt::format("{}{}\n\n", sides.size() > 1 ? fmt::format("of {}:\n", whose) : "", text);
+  return all;
 }
 
 }  // namespace stepsim

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/options.hpp"
-#include "scenarios/assumption.hpp"
+#include "scenarios/scenario.hpp"
 #include "sim/base/record.hpp"
 
 namespace stepsim {
@@ -45,6 +45,14 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
 
 // What was taken for a file of another program, for the first screen; nothing when nothing was.
 std::string assumptions_text(std::span<const Assumption> assumptions);
+// A side of a comparison as it was read.
+struct ReadSide {
+  std::string name;    // "A"
+  std::string source;  // its file
+  const Scenario& scenario;
+};
+// What was taken for each, and what of its file is not modelled; once where sides agree.
+std::string taken_text(std::span<const ReadSide> sides);
 // The same for machines.
 Record assumption_record(std::span<const Assumption> assumptions);
 

@@ -31,8 +31,8 @@ struct Sentence {
 };
 
 const std::string forms =
-    "; such sentences can: \"A is 2x faster than B\", \"A is at least 20 % slower than B\", \"A "
-    "needs 20 % less memory than B\", \"A needs under 70 GB\", \"A takes at most 20 s\", \"A takes "
+    "; such sentences can: \"A is faster than B\", \"A is 2x faster than B\", \"A is at least 20 % "
+    "slower than B\", \"A needs 20 % less memory than B\", \"A needs under 70 GB\", \"A takes at most 20 s\", \"A takes "
     "about 30 h in all\", \"A costs under 500\", \"A fits\", \"A does not fit\"";
 
 }  // namespace
@@ -41,7 +41,9 @@ TEST_CASE("a sentence is read as the assertion that it is", "[claims]") {
   const std::string rate = "A.tokens_per_second / B.tokens_per_second";
   const std::string memory = "A.peak_memory / B.peak_memory";
   const Sentence each = GENERATE_COPY(values<Sentence>(
-      {{"A is 2x faster than B", rate, 1.8, 2.2},
+      {{"A is faster than B", rate, 1, {}},
+       {"A is slower than B", rate, {}, 1},
+       {"A is 2x faster than B", rate, 1.8, 2.2},
        {"A is about 2 times faster than B.", rate, 1.8, 2.2},
        {"A is at least 2x faster than B", rate, 2, {}},
        {"A is at most 20% faster than B", rate, {}, 1.2},
@@ -54,6 +56,8 @@ TEST_CASE("a sentence is read as the assertion that it is", "[claims]") {
        {"A takes under 20 s", "A.step_time", {}, 20},
        {"A takes over 1.5 min a step", "A.step_time", 90, {}},
        {"A takes at most 30 h in all", "A.wall", {}, 108000},
+       {"A takes under 5 h", "A.wall", {}, 18000},
+       {"A takes over 2 h a step", "A.step_time", 7200, {}},
        {"A fits", "A.fits", 1, {}},
        {"B does not fit", "B.fits", {}, 0}}));
   CAPTURE(each.text);

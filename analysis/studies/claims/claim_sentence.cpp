@@ -60,7 +60,9 @@ class SentenceReader {
     const std::string at = next_ < words_.size() ? fmt::format("at \"{}\"", words_[next_])
                                                  : std::string("where it ends");
     throw UserError(fmt::format(
-        "\"{}\" cannot be read {}; such sentences can: \"A is 2x faster than B\", \"A is at least "
+        "\"{}\" cannot be read {}; such sentences can: \"A is faster than B\", \"A is 2x faster "
+        "than "
+        "B\", \"A is at least "
         "20 % slower than B\", \"A needs 20 % less memory than B\", \"A needs under 70 GB\", \"A "
         "takes at most 20 s\", \"A takes about 30 h in all\", \"A costs under 500\", \"A fits\", "
         "\"A does not fit\"",
@@ -199,6 +201,9 @@ class SentenceReader {
   }
 
   Assertion speed(std::size_t subject) {
+    constexpr Factor at_all{1 + 1e-6, false};
+    if (take("faster")) return ratio(subject, "tokens_per_second", Bound::at_least, at_all, true);
+    if (take("slower")) return ratio(subject, "tokens_per_second", Bound::at_least, at_all, false);
     const Bound said = bound();
     const Factor by = factor();
     const bool faster = take("faster");
@@ -232,8 +237,9 @@ class SentenceReader {
   Assertion time(std::size_t subject) {
     const Bound said = bound();
     const double seconds = quantity(Dimension::seconds);
-    const bool whole = take("in", "all");
-    if (!whole) take("a", "step");
+    // Nobody counts a step in hours.
+    constexpr double hour = 3600;
+    const bool whole = take("in", "all") || (!take("a", "step") && seconds >= hour);
     Assertion made = value_of(subject, whole ? "wall" : "step_time", Dimension::seconds);
     put(made, said, seconds);
     return made;

@@ -146,15 +146,16 @@ std::vector<NamedConstant> suspects(const ClaimTrial& trial, const JudgementOpti
   return found;
 }
 
-// The claim with one constant at a given value in all of its scenarios that have it.
-Claim with_constant(const Claim& claim, const NamedConstant& constant, double value,
+// The claim with one constant at an end of its range in all of its scenarios that have it.
+Claim with_constant(const Claim& claim, const NamedConstant& constant, RangeEnd end,
                     const JudgementOptions& options) {
   Claim changed = claim;
   for (ClaimScenario& scenario : changed.scenarios) {
     const AllowedScenario found =
         allowed_scenario(options.data, scenario.source, scenario.settings);
-    if (found.scenario && is_uncertain(found.scenario->constants, constant.name))
-      scenario.settings.push_back(setting_of(constant, value));
+    if (!found.scenario) continue;
+    if (auto own = setting_at(found.scenario->constants, constant.name, end))
+      scenario.settings.push_back(*std::move(own));
   }
   return changed;
 }
@@ -170,8 +171,8 @@ Ends ends_of(const ClaimTrial& trial, const JudgementOptions& options, ClaimCarr
              ClaimPoints& points) {
   Ends ends{&trial, suspects(trial, options, carriers, points), {}, {}};
   for (const NamedConstant& c : ends.constants) {
-    ends.low.push_back(with_constant(*trial.claim, c, c.low, options));
-    ends.high.push_back(with_constant(*trial.claim, c, c.high, options));
+    ends.low.push_back(with_constant(*trial.claim, c, RangeEnd::low, options));
+    ends.high.push_back(with_constant(*trial.claim, c, RangeEnd::high, options));
   }
   return ends;
 }

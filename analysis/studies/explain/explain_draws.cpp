@@ -79,12 +79,12 @@ class Drawing {
   std::vector<Mover> at_ends(const std::vector<NamedConstant>& constants) const {
     Tasks<Seconds> tasks;
     for (const NamedConstant& constant : constants)
-      for (const double value : {constant.low, constant.high})
+      for (const RangeEnd end : {RangeEnd::low, RangeEnd::high})
         for (const auto& [side, time] : {std::pair{&a_, time_a_}, std::pair{&b_, time_b_}})
-          if (is_uncertain(side->scenario.constants, constant.name))
-            tasks.emplace_back([this, side, &constant, value] {
+          if (const auto own = setting_at(side->scenario.constants, constant.name, end))
+            tasks.emplace_back([this, side, own = *own] {
               std::vector<Setting> settings = side->settings;
-              settings.push_back(setting_of(constant, value));
+              settings.push_back(own);
               return step_time_of(load_scenario(options_.data, side->source, settings));
             });
           else

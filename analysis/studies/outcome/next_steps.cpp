@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/studies/grpo/grpo_memory.hpp"
 #include "analysis/studies/outcome/known_changes.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "sim/base/error.hpp"
@@ -72,14 +73,21 @@ struct TriedChange {
   double needed = 0;
 };
 
-// The footprint alone: nothing is replayed. What makes no sense does not fit.
+// Memory alone: nothing is replayed. What makes no sense does not fit.
 TriedChange change_with(const NextStepQuestion& question, std::vector<Setting> settings) {
   TriedChange change{std::move(settings)};
   try {
-    const Footprint needs =
-        footprint(load_scenario(question.data, question.source, with(question, change.settings)));
-    change.fit = needs.fit();
-    change.needed = needs.needed();
+    const Scenario changed =
+        load_scenario(question.data, question.source, with(question, change.settings));
+    if (changed.grpo) {
+      const GrpoMemory memory = grpo_memory(changed);
+      change.fit = memory.failure ? Fit::oom : Fit::fits;
+      change.needed = std::max(memory.learner.most(), memory.engine.most());
+    } else {
+      const Footprint needs = footprint(changed);
+      change.fit = needs.fit();
+      change.needed = needs.needed();
+    }
   } catch (const UserError&) {
   }
   return change;
@@ -92,22 +100,63 @@ std::vector<NextStep> tried(const NextStepQuestion& question,
     steps[i].fit = changes[i].fit;
     steps[i].needed = changes[i].needed;
   }
+  // A GRPO job's phases may need more than its moments say.
+  if (question.scenario.grpo)
+    std::erase_if(steps, [](const NextStep& step) { return !step.outcome.feasible; });
   sort_by_rate(steps);
   return steps;
 }
 
+// Of a GRPO job, what takes memory off a GPU, in the order in which people try it.
+std::vector<Setting> grpo_savers(const Grpo& grpo) {
+  std::vector<Setting> all;
+  for (std::int64_t rows = grpo.pack_rows / 2; rows > 0; rows /= 2)
+    all.emplace_back("job.pack_rows", std::to_string(rows));
+  const std::int64_t shortest = grpo.model_length();
+  for (std::int64_t length = grpo.pack_length; grpo.pack_rows == 0 && length > shortest;) {
+    length = std::max(length / 2, shortest);
+    all.emplace_back("job.pack_length", std::to_string(length));
+  }
+  if (grpo.gather_whole_model) all.emplace_back("job.gather_whole_model", "false");
+  for (const std::int64_t gpus : {2, 4, 8})
+    if (gpus > grpo.tensor_parallel)
+      all.emplace_back("job.vllm_tensor_parallel_size", std::to_string(gpus));
+  return all;
+}
+
 // What takes memory off a GPU, in the order in which people try it.
 std::vector<Setting> savers(const Scenario& scenario) {
-  std::vector<Setting> all{{"job.micro_batch", "1"},
-                           {"strategy.checkpointing", "full"},
-                           {"strategy.cross_entropy", "fused"},
-                           {"strategy.zero", "3"},
-                           {"strategy.offload.optimizer", "cpu"},
-                           {"strategy.offload.parameters", "cpu"},
-                           {"strategy.offload.activations", "cpu"}};
+  std::vector<Setting> all =
+      scenario.grpo ? grpo_savers(*scenario.grpo) : std::vector<Setting>{{"job.micro_batch", "1"}};
+  append(all, std::vector<Setting>{{"strategy.checkpointing", "full"},
+                                   {"strategy.cross_entropy", "fused"},
+                                   {"strategy.zero", "3"},
+                                   {"strategy.offload.optimizer", "cpu"},
+                                   {"strategy.offload.parameters", "cpu"},
+                                   {"strategy.offload.activations", "cpu"}});
   if (scenario.smaller_optimizer)
     all.emplace_back("strategy.optimizer", scenario.smaller_optimizer->name);
   return all;
+}
+
+// Each alone; of several values of a key the first that fits.
+std::vector<TriedChange> fitting_changes(const NextStepQuestion& question) {
+  std::vector<TriedChange> found;
+  if (!question.scenario.grpo) {
+    for (Remedy& remedy : remedies(question.scenario))
+      found.push_back(
+          {std::move(remedy.settings), remedy.footprint.fit(), remedy.footprint.needed()});
+    return found;
+  }
+  for (const Setting& each : savers(question.scenario)) {
+    const bool said = std::ranges::any_of(found, [&](const TriedChange& other) {
+      return other.settings.front().first == each.first;
+    });
+    if (said) continue;
+    if (TriedChange change = change_with(question, {each}); change.fit != Fit::oom)
+      found.push_back(std::move(change));
+  }
+  return found;
 }
 
 std::vector<TriedChange> fitting_pairs(const NextStepQuestion& question) {
@@ -160,11 +209,7 @@ FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
 
 FittingSteps fitting_steps(const NextStepQuestion& question) {
   FittingSteps result;
-  std::vector<TriedChange> single;
-  for (Remedy& remedy : remedies(question.scenario))
-    single.push_back(
-        {std::move(remedy.settings), remedy.footprint.fit(), remedy.footprint.needed()});
-  result.single = tried(question, single);
+  result.single = tried(question, fitting_changes(question));
   if (result.single.empty()) result.pairs = tried(question, fitting_pairs(question));
   result.nodes = tried(question, enough_nodes(question));
   return result;

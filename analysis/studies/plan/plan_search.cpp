@@ -167,10 +167,13 @@ void find_cause(Turning& turning, const Outcome& first, const Outcome& second) {
 void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& search,
                 const std::array<std::size_t, 2>& plans, const DrawnPlans& drawn) {
   std::vector<NamedConstant> constants;
-  for (const std::size_t plan : plans)
-    add_uncertain(constants, load_scenario(search.data, space.sweep.scenario,
-                                           settings_of(space.sweep, space.points[plan]))
-                                 .constants);
+  std::array<std::vector<NamedConstant>, 2> own;  // of each plan
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    own[i] = load_scenario(search.data, space.sweep.scenario,
+                           settings_of(space.sweep, space.points[plans[i]]))
+                 .constants;
+    add_uncertain(constants, own[i]);
+  }
   std::vector<double> ratios;
   std::vector<Draw> draws;
   for (std::uint32_t draw = 0; draw < search.samples; ++draw) {
@@ -183,11 +186,12 @@ void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& sear
   if (telling.empty()) return;
   const NamedConstant& constant = telling.front();
   Tasks<double> tasks;
-  for (const double value : {constant.low, constant.high})
-    for (const std::size_t plan : plans)
-      tasks.emplace_back([&, value, plan] {
-        std::vector<Setting> settings = settings_of(space.sweep, space.points[plan]);
-        settings.push_back(setting_of(constant, value));
+  for (const RangeEnd end : {RangeEnd::low, RangeEnd::high})
+    for (std::size_t i = 0; i < plans.size(); ++i)
+      tasks.emplace_back([&, end, i] {
+        std::vector<Setting> settings = settings_of(space.sweep, space.points[plans[i]]);
+        if (auto at_end = setting_at(own[i], constant.name, end))
+          settings.push_back(*std::move(at_end));
         return goal_of(evaluate(search.data, space.sweep.scenario, settings), search.goal);
       });
   const std::vector<double> at = in_workers(tasks, search.workers);

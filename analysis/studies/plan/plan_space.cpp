@@ -398,6 +398,15 @@ std::vector<GrpoPart> engine_parts(const Cluster& cluster) {
   });
 }
 
+// As the job says, and tensor by tensor where learners gather the whole model for a sync.
+std::vector<GrpoPart> gathering_parts(const Grpo& grpo) {
+  std::vector<GrpoPart> parts{
+      {{{"job.gather_whole_model", grpo.gather_whole_model ? "true" : "false"}}, ""}};
+  if (grpo.gather_whole_model)
+    parts.push_back({{{"job.gather_whole_model", "false"}}, "tensors gathered one by one"});
+  return parts;
+}
+
 // Engines take what learners leave.
 void add_grpo_plans(PlanSpace& space, const PlanQuestion& question) {
   const Cluster& cluster = space.asked.cluster;
@@ -406,14 +415,18 @@ void add_grpo_plans(PlanSpace& space, const PlanQuestion& question) {
     return set ? std::vector<GrpoPart>(1) : parts;
   };
   for (const GrpoPart& learners : open(learner_parts(cluster)))
-    for (const GrpoPart& engines : open(engine_parts(cluster))) {
-      std::vector<Setting> settings = learners.settings;
-      append(settings, engines.settings);
-      const bool both = !learners.title.empty() && !engines.title.empty();
-      space.plans.push_back({space.kinds.size(), {}, 1});
-      space.kinds.push_back({std::move(settings), space.asked, false,
-                             learners.title + (both ? ", " : "") + engines.title});
-    }
+    for (const GrpoPart& engines : open(engine_parts(cluster)))
+      for (const GrpoPart& gathering : open(gathering_parts(*space.asked.grpo))) {
+        std::vector<Setting> settings;
+        std::vector<std::string> titles;
+        for (const GrpoPart* part : {&learners, &engines, &gathering}) {
+          append(settings, part->settings);
+          if (!part->title.empty()) titles.push_back(part->title);
+        }
+        space.plans.push_back({space.kinds.size(), {}, 1});
+        space.kinds.push_back(
+            {std::move(settings), space.asked, false, fmt::format("{}", fmt::join(titles, ", "))});
+      }
 }
 
 // Whether plans differ in a key of their kinds.

@@ -133,6 +133,13 @@ bool is_uncertain(std::span<const NamedConstant> constants, const std::string& n
   });
 }
 
+std::optional<Setting> setting_at(std::span<const NamedConstant> constants, const std::string& name,
+                                  RangeEnd end) {
+  if (!is_uncertain(constants, name)) return std::nullopt;
+  const NamedConstant& own = *std::ranges::find(constants, name, &NamedConstant::name);
+  return setting_of(own, end == RangeEnd::low ? own.low : own.high);
+}
+
 void add_uncertain(std::vector<NamedConstant>& to, std::span<const NamedConstant> from) {
   for (const NamedConstant& constant : from)
     if (constant.low < constant.high && !has_constant(to, constant.name)) to.push_back(constant);

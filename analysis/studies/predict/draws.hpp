@@ -56,4 +56,10 @@ bool has_constant(std::span<const NamedConstant> constants, const std::string& n
 // It is there and has a range: somebody who sets it himself knows it.
 bool is_uncertain(std::span<const NamedConstant> constants, const std::string& name);
 
+enum class RangeEnd { low, high };
+// The setting that puts the one of this name at an end of its range; nothing where none has one.
+// Two machines have a constant of the same name each, with a range of its own.
+std::optional<Setting> setting_at(std::span<const NamedConstant> constants, const std::string& name,
+                                  RangeEnd end);
+
 }  // namespace stepsim
