@@ -239,6 +239,45 @@ TEST_CASE("programs of people's own have names of their own", "[scenarios][sourc
   CHECK(value_at(parsed, "job.micro_batch") == "3");
 }
 
+TEST_CASE("words of people's own turn adapters on", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("sft"));
+  const auto of_script = [&](const std::string& arguments) {
+    const std::string file = folder.file("sft/own.sh");
+    std::ofstream(file) << "deepspeed --num_gpus 8 main.py --per_device_train_batch_size 2 "
+                           "--model_name_or_path facebook/opt-1.3b "
+                        << arguments << "\n";
+    return translate_source(data, file, {}).value();
+  };
+  const Translation peft =
+      of_script("--use_peft_lora True --use_4bit_quantization True --lora_r 4 --max_seq_len 512");
+  CHECK(value_at(peft, "strategy.lora.rank") == "4");
+  CHECK(value_at(peft, "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(peft, "job.sequence") == "512");
+  const Translation none = of_script("--lora_r 4");
+  CHECK(value_at(none, "strategy.lora.rank").empty());
+  CHECK(std::ranges::any_of(none.assumptions,
+                            [](const Assumption& each) { return each.what == "adapters"; }));
+  // DeepSpeed-Chat makes DeepSpeed's settings out of two switches.
+  const Translation chat =
+      of_script("--deepspeed --zero_stage 3 --offload --lora_dim 128 --only_optimize_lora");
+  CHECK(value_at(chat, "strategy.zero") == "3");
+  CHECK(value_at(chat, "strategy.offload.optimizer") == "cpu");
+  CHECK(value_at(chat, "strategy.offload.parameters") == "cpu");
+  CHECK(value_at(chat, "strategy.lora.rank") == "128");
+  CHECK(value_at(of_script("--deepspeed"), "strategy.zero") == "0");
+}
+
+TEST_CASE("files of programs that are not read are called by their names", "[scenarios][sources]") {
+  CHECK_THROWS_WITH(
+      translate("num_layers: 2\npipe_parallel_size: 1\nzero_optimization: {stage: 1}\n"),
+      Contains("is a file of gpt-neox, which is not read"));
+  CHECK_THROWS_WITH(translate("model: {a: 1}\ndevice_train_microbatch_size: 4\nseed: 1\n"),
+                    Contains("is a file of LLM Foundry, which is not read"));
+  CHECK_THROWS_WITH(translate("trainer: {a: 1}\ndata: {b: 1}\nmodel: {c: 1}\nrollout: {d: 1}\n"),
+                    Contains("settings of rollouts alone, which train nothing"));
+}
+
 TEST_CASE("verl's defaults are those of the release beside the script", "[scenarios][sources]") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.file("verl/trainer/config"));
