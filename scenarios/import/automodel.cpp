@@ -1,6 +1,7 @@
 #include "scenarios/import/automodel.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -35,14 +36,23 @@ AutomodelDegrees automodel_degrees(MappedSource& source) {
           .experts = degree("ep", 1)};
 }
 
+// Trays of Grace machines hold four GPUs.
+std::int64_t gpus_of_node(const SourceQuestion& question) {
+  return question.file.find("gb200") != std::string::npos ||
+                 question.file.find("gb300") != std::string::npos
+             ? 4
+             : 8;
+}
+
 // Nodes of eight where the file says how many it is for; else what its degrees need.
 GpusOfSource automodel_machine(MappedSource& source, const AutomodelDegrees& degrees) {
   constexpr std::int64_t most_nodes = 1 << 13;
+  const std::int64_t usual = gpus_of_node(source.question());
   const std::int64_t benchmark = source.whole("benchmark.num_nodes", 0, 1, most_nodes),
                      own = source.whole("ci.nodes", 0, 1, most_nodes),
-                     each = source.whole("ci.nproc_per_node", 8, 1, 1 << 10);
+                     each = source.whole("ci.nproc_per_node", usual, 1, 1 << 10);
   if (benchmark > 0)
-    return {.gpus = 8 * benchmark, .nodes = benchmark, .why = "benchmark.num_nodes says so"};
+    return {.gpus = usual * benchmark, .nodes = benchmark, .why = "benchmark.num_nodes says so"};
   if (own > 0) return {.gpus = each * own, .nodes = own, .why = "ci.nodes says so"};
   if (degrees.rows > 0 || degrees.least() > 8)
     return {.gpus = degrees.least(), .why = "the sizes of `distributed` make so many"};
@@ -83,10 +93,10 @@ void put_automodel_batch(MappedSource& source, const AutomodelDegrees& degrees) 
       key = other;
     }
   if (length == 0 && !source.question().decides("job.sequence"))
-    source.result().assumptions.push_back({"length of rows", "4096 tokens",
-                                           "the file does not say; a usual one",
+    source.result().assumptions.push_back({"length of rows", "1024 tokens",
+                                           "rows are cut nowhere; TRL cuts there",
                                            "--set job.sequence=..."});
-  source.put("job.sequence", std::to_string(length > 0 ? length : 4096), key,
+  source.put("job.sequence", std::to_string(length > 0 ? length : 1024), key,
              length > 0 ? "" : "a usual one");
   // Made-up rows are all full.
   const std::string data = source.text("dataset._target_");
@@ -162,7 +172,12 @@ void put_backend(MappedSource& source, const AutomodelDegrees& degrees) {
            source.says("model.backend.attn") ? "model.backend.attn" : "model.attn_implementation",
            "attention");
   if (source.around().model && source.around().model->experts) {
-    if (source.says("model.backend.experts"))
+    const bool loops =
+        source.text("model.backend.experts") == "torch" || source.on("model.force_hf");
+    if (loops && degrees.experts > 1) {
+      source.without("model.backend.experts", "experts run in a loop: counted as grouped");
+      source.put("strategy.moe.kernel", "grouped", "model.backend.experts");
+    } else if (source.says("model.backend.experts"))
       put_word(source, "strategy.moe.kernel", "model.backend.experts", "experts");
     else
       source.put("strategy.moe.kernel", source.on("model.force_hf") ? "loop" : "grouped",
@@ -184,13 +199,22 @@ void put_automodel_pipeline(MappedSource& source, const AutomodelDegrees& degree
     return source.problem("pp_schedule",
                           fmt::format("expected {}, found \"{}\"", one_of(known.keys()), said));
   source.put("strategy.pipeline_parallel.schedule", known.text(said), "pp_schedule");
-  if (!source.around().model || known.text(said) == "1f1b" || known.text(said) == "gpipe") return;
+  if (!source.around().model) return;
   const std::int64_t layers = source.around().model->layers;
-  std::int64_t pieces =
+  const bool single = known.text(said) == "1f1b" || known.text(said) == "gpipe";
+  const std::int64_t wanted =
       each > 0 ? (layers + each * degrees.stages - 1) / (each * degrees.stages) : 2;
-  pieces = std::max<std::int64_t>(pieces, 2);
-  source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces),
-             each > 0 ? "layers_per_stage" : "pp_schedule");
+  const std::int64_t pieces = single ? 1 : std::max<std::int64_t>(wanted, 2);
+  if (!single)
+    source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces),
+               each > 0 ? "layers_per_stage" : "pp_schedule");
+  const std::int64_t shares = pieces * degrees.stages;
+  if (layers % shares == 0 || layers < shares) return;
+  std::vector<std::int64_t> list;
+  for (std::int64_t share = 0; share < shares; ++share)
+    list.push_back(layers / shares + (share < layers % shares ? 1 : 0));
+  source.put("strategy.pipeline_parallel.layers", fmt::format("[{}]", fmt::join(list, ", ")),
+             each > 0 ? "layers_per_stage" : "pp_schedule", "the first ones have one more");
 }
 
 void put_automodel_adapter(MappedSource& source) {

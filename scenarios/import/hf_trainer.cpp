@@ -136,6 +136,11 @@ class TrainerReader {
                                      .offload_key = "fsdp_config.offload_params"});
     } else {
       sharding_ = put_replicas(source_, "deepspeed");
+      const bool several = !source_.around().cluster || source_.around().cluster->ranks() > 1;
+      if (question_.launch == nullptr && program_.table == "trl" && several)
+        source_.result().assumptions.push_back(
+            {"sharding", "none: each GPU has everything",
+             "neither deepspeed nor fsdp is said; a file of Accelerate may", "--accelerate FILE"});
     }
     const std::string optimizer = in_small_letters(source_.text("optim", "adamw_torch_fused"));
     put_optimizer(source_, "optim", optimizer, sharding_);
@@ -154,6 +159,7 @@ class TrainerReader {
 
   void read_saves() {
     const std::string when = in_small_letters(source_.text("save_strategy", "steps"));
+    if (switched_) return;  // it saves at its end
     const double steps = source_.number("save_steps", 500, 0, 1e12);
     const auto& cluster = source_.around().cluster;
     if (when != "steps" || steps < 1 || (cluster && cluster->node.count(PartKind::nvme) == 0))
@@ -176,6 +182,7 @@ class TrainerReader {
 
   // A program that makes DeepSpeed's settings itself, as DeepSpeed-Chat does (its ds_utils.py).
   ShardingFacts put_switched_deepspeed() {
+    switched_ = true;
     const std::int64_t stage = source_.whole("zero_stage", 0, 0, 3);
     const bool offload = source_.on("offload");
     source_.put("strategy.zero", std::to_string(stage), "zero_stage");
@@ -229,6 +236,7 @@ class TrainerReader {
   GpusOfSource launched_{};
   ShardingFacts sharding_{};
   bool packed_ = false, checkpoints_inside_ = false;
+  bool switched_ = false;  // DeepSpeed's settings are the program's own
 };
 
 // ---- TRL ----
@@ -281,6 +289,10 @@ void read_trl_adapter(TrainerReader& reader) {
     source.result().assumptions.push_back({"matrices with adapters", "queries and values",
                                            "the program's own code may choose others",
                                            "--set lora_target_modules=all-linear"});
+  if (source.question().own_program && own_rank == 0 && !source.says("lora_r"))
+    source.result().assumptions.push_back({"rank of adapters", "16",
+                                           "the program's own code may choose another",
+                                           "--set lora_r=..."});
   put_adapter(source,
               {.rank_key = own_rank > 0 ? dimension : "lora_r",
                .modules_key = "lora_target_modules",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "scenarios/import/assumed.hpp"
@@ -48,8 +49,9 @@ void put_builder(MappedSource& source, const Builder& builder) {
 
 // Recipes that this is none of, by what only their files hold.
 void refuse_other_recipes(MappedSource& source) {
+  const std::vector<std::string> keys = source.root().keys();
   const auto holds_any = [&](std::string_view key) {
-    return source.root().has(key) || !source.keys_below(key).empty();
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
   };
   if (!holds_any("optimizer") || !holds_any("dataset"))
     source.problem("", "is a torchtune file without optimizer and dataset, which trains nothing");
@@ -63,8 +65,9 @@ void refuse_other_recipes(MappedSource& source) {
 
 // Which recipe runs the file, its name says, and keys that only one of them has.
 bool is_for_one_gpu(const SourceQuestion& question) {
-  return std::filesystem::path(question.file).filename().string().find("single_device") !=
-         std::string::npos;
+  const std::string name = std::filesystem::path(question.file).filename().string();
+  return name.find("single_device") != std::string::npos ||
+         name.find("low_memory") != std::string::npos;
 }
 
 ShardingFacts put_torchtune_sharding(MappedSource& source, bool single) {
@@ -114,9 +117,9 @@ void put_rows(MappedSource& source) {
   if (source.says(key)) {
     source.put("job.sequence", source.text(key), key);
   } else if (!source.question().decides("job.sequence")) {
-    source.put("job.sequence", "4096", key, "a usual one");
-    source.result().assumptions.push_back({"length of rows", "4096 tokens",
-                                           "tokenizer.max_seq_len does not say; a usual one",
+    source.put("job.sequence", "1024", key, "a usual one");
+    source.result().assumptions.push_back({"length of rows", "1024 tokens",
+                                           "tokenizer.max_seq_len does not say; TRL cuts there",
                                            "--set job.sequence=..."});
   }
   source.put("job.packing", packed ? "true" : "false", "dataset.packed");
@@ -178,6 +181,15 @@ Translation translate_torchtune(const SourceQuestion& question, const Document& 
   const ShardingFacts sharding = put_torchtune_sharding(source, single);
   put_torchtune_optimizer(source, sharding);
   put_builder_adapter(source, builder);
+  constexpr std::string_view early = "optimizer_in_bwd";
+  if (source.on(early) && !single)
+    source.without(early, "with shards the update comes after the backward pass");
+  else if (source.on(early))
+    source.put("strategy.update_in_backward", "true", early);
+  if (single && source.around().cluster && source.around().cluster->ranks() > 1)
+    source.note(
+        "the recipe runs on one GPU, and this machine has more, each with everything: --set "
+        "cluster.gpus_per_node=1");
   source.put("strategy.compile",
              source.on("compile") || source.on("compile.model") ? "true" : "false", "compile");
   if (source.on("enable_fp8_training"))

@@ -330,7 +330,7 @@ TEST_CASE("a recipe of torchtune is read", "[scenarios][sources]") {
   CHECK(value_at(full, "strategy.master_weights") == "false");
   CHECK(value_at(full, "strategy.checkpointing") == "full");
   CHECK(value_at(full, "strategy.cross_entropy") == "chunks");
-  CHECK(value_at(full, "job.sequence") == "4096");
+  CHECK(value_at(full, "job.sequence") == "1024");
   CHECK(value_at(full, "job.micro_batch") == "4");
   CHECK(value_at(full, "job.gradient_accumulation") == "2");
   const Translation adapter =
@@ -344,9 +344,9 @@ TEST_CASE("a recipe of torchtune is read", "[scenarios][sources]") {
   CHECK(value_at(adapter, "strategy.lora.modules") == "[q_proj, o_proj]");
   CHECK(value_at(adapter, "strategy.lora.quantised") == "nf4");
   CHECK_THROWS_WITH(file("own.yaml", model + "llama9_8b}\n"),
-                    Contains("the model \"llama9_8b\" is not known"));
+                    Catch::Contains("the model \"llama9_8b\" is not known"));
   CHECK_THROWS_WITH(file("own.yaml", model + "llama3_1_8b}\nteacher_model: {a: 1}\n"),
-                    Contains("distillation is not modelled"));
+                    Catch::Contains("distillation is not modelled"));
 }
 
 TEST_CASE("a recipe of NeMo AutoModel is read", "[scenarios][sources]") {
@@ -395,7 +395,7 @@ TEST_CASE("a recipe of NeMo AutoModel is read", "[scenarios][sources]") {
   CHECK(value_at(sparse, "job.micro_batch") == "1");
   CHECK(value_at(sparse, "job.sequence") == "4096");
   CHECK_THROWS_WITH(file(dense + "teacher_model: {a: 1}\n"),
-                    Contains("distillation is not modelled"));
+                    Catch::Contains("distillation is not modelled"));
 }
 
 }  // namespace stepsim

@@ -16,6 +16,8 @@
 namespace stepsim {
 namespace {
 
+using Catch::Contains;
+
 const std::string data = STEPSIM_SOURCE_DATA;
 const std::string small_file =
     "base_model: meta-llama/Llama-3.2-1B-Instruct\nsequence_len: 2048\nsample_packing: true\n"
@@ -265,7 +267,37 @@ TEST_CASE("words of people's own turn adapters on", "[scenarios][sources]") {
   CHECK(value_at(chat, "strategy.offload.optimizer") == "cpu");
   CHECK(value_at(chat, "strategy.offload.parameters") == "cpu");
   CHECK(value_at(chat, "strategy.lora.rank") == "128");
+  CHECK(value_at(chat, "job.save.every").empty());
   CHECK(value_at(of_script("--deepspeed"), "strategy.zero") == "0");
+  const std::string below = "step2_reward_model_finetuning/scripts";
+  std::filesystem::create_directories(folder.file(below));
+  const std::string file = folder.file(below + "/run.sh");
+  std::ofstream(file) << "deepspeed main.py --per_device_train_batch_size 2 --deepspeed "
+                         "--model_name_or_path facebook/opt-1.3b\n";
+  CHECK(value_at(translate_source(data, file, {}).value(), "job.method") == "dpo");
+}
+
+TEST_CASE("a file of arguments that does not say how GPUs share says so", "[scenarios][sources]") {
+  const auto assumed = [](const Translation& translation) {
+    return std::ranges::any_of(translation.assumptions,
+                               [](const Assumption& each) { return each.what == "sharding"; });
+  };
+  const std::string some = "model_name_or_path: Qwen/Qwen2.5-0.5B\noutput_dir: a\n";
+  CHECK(assumed(translate(some)));
+  CHECK_FALSE(assumed(translate(some + "fsdp: full_shard\n")));
+}
+
+TEST_CASE("matrices with adapters may be called as the model's own code calls them",
+          "[scenarios][sources]") {
+  const auto modules = [](const std::string& model, const std::string& names) {
+    return value_at(
+        translate("model_name_or_path: " + model +
+                  "\noutput_dir: a\nuse_peft: true\nlora_target_modules: [" + names + "]\n"),
+        "strategy.lora.modules");
+  };
+  CHECK(modules("EleutherAI/pythia-1b", "query_key_value") == "[qkv_proj]");
+  CHECK(modules("facebook/opt-1.3b", "q_proj, fc2, out_proj") == "[q_proj, down_proj, o_proj]");
+  CHECK(modules("Qwen/Qwen2.5-0.5B", "q_proj, dense, query_key_value") == "[q_proj]");
 }
 
 TEST_CASE("files of programs that are not read are called by their names", "[scenarios][sources]") {
@@ -419,7 +451,8 @@ TEST_CASE("a model is told by a name", "[scenarios][sources]") {
   CHECK(model_of("/data/outputs/149-unphi4-14b-sft2.1") == "phi-4");
   CHECK(model_of("shisa-ai/161-qwen3-8b-v2.1-sft") == "qwen3-8b");
   CHECK(model_of("microsoft/Phi-4-mini-instruct") == "phi-4-mini");
-  CHECK(model_of("zai-org/GLM-4.5V").empty());
+  CHECK(model_of("zai-org/GLM-4.5V") == "glm-4.5v");
+  CHECK(model_of("zai-org/GLM-4.4V").empty());
   CHECK(model_of("LiquidAI/LFM2-1.2B") == "lfm2-1.2b");
   CHECK(model_of("shisa-ai/133-lfm2-1.2b-v2.1-sft-5e-5") == "lfm2-1.2b");
   CHECK(model_of("tokyotech-llm/Swallow-MX-8x7b-NVE-v0.1") == "mixtral-8x7b");
