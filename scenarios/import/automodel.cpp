@@ -172,16 +172,18 @@ void put_backend(MappedSource& source, const AutomodelDegrees& degrees) {
            source.says("model.backend.attn") ? "model.backend.attn" : "model.attn_implementation",
            "attention");
   if (source.around().model && source.around().model->experts) {
-    const bool loops =
-        source.text("model.backend.experts") == "torch" || source.on("model.force_hf");
-    if (loops && degrees.experts > 1) {
-      source.without("model.backend.experts", "experts run in a loop: counted as grouped");
-      source.put("strategy.moe.kernel", "grouped", "model.backend.experts");
-    } else if (source.says("model.backend.experts"))
-      put_word(source, "strategy.moe.kernel", "model.backend.experts", "experts");
-    else
-      source.put("strategy.moe.kernel", source.on("model.force_hf") ? "loop" : "grouped",
-                 "model.force_hf");
+    constexpr std::string_view key = "model.backend.experts";
+    const std::string said = source.text(key, source.on("model.force_hf") ? "torch" : "gmm");
+    const Table words = source.facts().table("experts");
+    std::string kernel = words.has(said) ? words.text(said) : "grouped";
+    if (!words.has(said) || (kernel == "loop" && degrees.experts > 1)) {
+      source.without(key, fmt::format("{}: counted as grouped", said));
+      kernel = "grouped";
+    }
+    source.put("strategy.moe.kernel", kernel, key, said);
+    if (degrees.experts > 1 && source.on("model.backend.fake_balanced_gate"))
+      source.put("strategy.moe.neighbours", "true", "model.backend.fake_balanced_gate",
+                 "tokens are dealt out to experts in turn");
     if (degrees.experts > 1)
       put_word(source, "strategy.moe.dispatcher", "model.backend.dispatcher", "dispatchers");
   }

@@ -8,6 +8,7 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {
@@ -48,19 +49,21 @@ void put_builder(MappedSource& source, const Builder& builder) {
 }
 
 // Recipes that this is none of, by what only their files hold.
-void refuse_other_recipes(MappedSource& source) {
-  const std::vector<std::string> keys = source.root().keys();
-  const auto holds_any = [&](std::string_view key) {
+void refuse_other_recipes(const SourceQuestion& question, const Table& root) {
+  const std::vector<std::string> keys = root.keys();
+  const auto holds_key = [&](std::string_view key) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
   };
-  if (!holds_any("optimizer") || !holds_any("dataset"))
-    source.problem("", "is a torchtune file without optimizer and dataset, which trains nothing");
-  else if (holds_any("teacher_model"))
-    source.problem("teacher_model", "distillation is not modelled: a second model beside it");
-  else if (holds_any("reward_and_value_model") || holds_any("ppo_epochs"))
-    source.problem("ppo_epochs", "PPO on one GPU is not modelled");
-  else if (holds_any("grpo_samples"))
-    source.problem("grpo_samples", "torchtune's own GRPO is not modelled");
+  const auto refuse = [&](const std::string& key, std::string message) {
+    const auto origin = key.empty() ? std::nullopt : root.origin(key);
+    throw UserError({{question.file, origin ? origin->line : 0, key, std::move(message)}});
+  };
+  if (!holds_key("optimizer") || !holds_key("dataset"))
+    refuse("", "is a torchtune file without optimizer and dataset, which trains nothing");
+  if (holds_key("teacher_model"))
+    refuse("teacher_model", "distillation is not modelled: a second model beside it");
+  if (holds_key("grpo_samples")) refuse("grpo_samples", "torchtune's own GRPO is not modelled");
+  if (holds_key("ppo_epochs")) refuse("ppo_epochs", "torchtune's own PPO is not modelled");
 }
 
 // Which recipe runs the file, its name says, and keys that only one of them has.
@@ -164,8 +167,8 @@ void put_builder_adapter(MappedSource& source, const Builder& builder) {
 }  // namespace
 
 Translation translate_torchtune(const SourceQuestion& question, const Document& document) {
+  refuse_other_recipes(question, document.root());
   MappedSource source(question, document, "torchtune", "torchtune");
-  refuse_other_recipes(source);
   const Builder builder = builder_of(source);
   put_builder(source, builder);
   const bool single = is_for_one_gpu(question);

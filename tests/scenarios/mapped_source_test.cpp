@@ -347,6 +347,9 @@ TEST_CASE("a recipe of torchtune is read", "[scenarios][sources]") {
                     Catch::Contains("the model \"llama9_8b\" is not known"));
   CHECK_THROWS_WITH(file("own.yaml", model + "llama3_1_8b}\nteacher_model: {a: 1}\n"),
                     Catch::Contains("distillation is not modelled"));
+  CHECK_THROWS_WITH(
+      file("own.yaml", "grpo_samples: 4\nppo_epochs: 1\n"),
+      Catch::Contains("own.yaml:8: grpo_samples: torchtune's own GRPO is not modelled"));
 }
 
 TEST_CASE("a recipe of NeMo AutoModel is read", "[scenarios][sources]") {
@@ -380,12 +383,13 @@ TEST_CASE("a recipe of NeMo AutoModel is read", "[scenarios][sources]") {
   const Translation sparse = file(
       "model: {config: {pretrained_model_name_or_path: Qwen/Qwen3-30B-A3B}, backend: {experts: "
       "gmm, "
-      "dispatcher: deepep, attn: te}}\nbenchmark: {num_nodes: 2}\n"
+      "dispatcher: deepep, attn: te, fake_balanced_gate: true}}\nbenchmark: {num_nodes: 2}\n"
       "distributed: {ep_size: 8, pp_size: 2, pipeline: {pp_schedule: interleaved1f1b, "
       "pp_microbatch_size: 1, layers_per_stage: 12}}\ndataset: {_target_: a.Mock, seq_len: 4096}\n"
       "loss_fn: {_target_: a.MaskedCrossEntropy, fp32_upcast: false}\n");
   CHECK(value_at(sparse, "strategy.moe.expert_parallel") == "8");
   CHECK(value_at(sparse, "strategy.moe.kernel") == "grouped");
+  CHECK(value_at(sparse, "strategy.moe.neighbours") == "true");
   CHECK(value_at(sparse, "strategy.moe.dispatcher") == "deepep");
   CHECK(value_at(sparse, "strategy.fsdp.reshard_after_forward") == "false");
   CHECK(value_at(sparse, "strategy.pipeline_parallel.size") == "2");
