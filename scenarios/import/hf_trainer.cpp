@@ -116,6 +116,8 @@ class TrainerReader {
       const AcceleratePut put = put_accelerate(source_, *accelerate_);
       sharding_ = put.sharding;
       checkpoints_inside_ = put.checkpointing;
+    } else if (const std::string named = source_.text("deepspeed_config"); !named.empty()) {
+      sharding_ = put_deepspeed_file(source_, "deepspeed_config", named);
     } else if (in_small_letters(deepspeed) == "true") {
       sharding_ = put_switched_deepspeed();
     } else if (!deepspeed.empty() && !fsdp.empty()) {

@@ -44,7 +44,9 @@ std::vector<SourceKind> kinds_of_settings() {
        .title = "a verl file",
        .marks = {"actor_rollout_ref"},
        .translate = translate_verl,
-       .programs = {"verl.trainer.main_*", "recipe.*.main_*"},
+       // Not main_generation and main_eval.
+       .programs = {"verl.trainer.main_[!ge]*", "verl.trainer.main_g[!e]*", "recipe.*.main_[!ge]*",
+                    "recipe.*.main_g[!e]*"},
        .sets_keys = true},
       {.name = "verl-sft",
        .title = "settings of verl's supervised training",

@@ -268,6 +268,9 @@ TEST_CASE("words of people's own turn adapters on", "[scenarios][sources]") {
   CHECK(value_at(chat, "strategy.offload.parameters") == "cpu");
   CHECK(value_at(chat, "strategy.lora.rank") == "128");
   CHECK(value_at(chat, "job.save.every").empty());
+  std::ofstream(folder.file("sft/ds.json")) << "{\"zero_optimization\": {\"stage\": 2}}";
+  CHECK(value_at(of_script("--deepspeed --deepspeed_config ds.json"), "strategy.deepspeed")
+            .ends_with("ds.json\""));
   CHECK(value_at(of_script("--deepspeed"), "strategy.zero") == "0");
   const std::string below = "step2_reward_model_finetuning/scripts";
   std::filesystem::create_directories(folder.file(below));
@@ -298,6 +301,20 @@ TEST_CASE("matrices with adapters may be called as the model's own code calls th
   CHECK(modules("EleutherAI/pythia-1b", "query_key_value") == "[qkv_proj]");
   CHECK(modules("facebook/opt-1.3b", "q_proj, fc2, out_proj") == "[q_proj, down_proj, o_proj]");
   CHECK(modules("Qwen/Qwen2.5-0.5B", "q_proj, dense, query_key_value") == "[q_proj]");
+}
+
+TEST_CASE("verl's generation trains nothing, and a fork's samples are counted",
+          "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const auto of_script = [&](const std::string& program) {
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << "python3 -m verl.trainer." << program
+                        << " actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B data.n_samples=4 "
+                           "data.train_batch_size=64 trainer.n_gpus_per_node=8\n";
+    return translate_source(data, file, {}).value();
+  };
+  CHECK(value_at(of_script("main_ppo"), "job.num_samples_per_prompt_rollout") == "4");
+  CHECK_THROWS_WITH(of_script("main_generation"), Contains("is no training of"));
 }
 
 TEST_CASE("files of programs that are not read are called by their names", "[scenarios][sources]") {
