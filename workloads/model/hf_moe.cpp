@@ -309,6 +309,8 @@ Model read_phimoe(const Table& root) {
   return model;
 }
 
+// Its experts are rows of three matrices, which its code takes apart once: no expert's gradient is
+// as large as all of them, as it is where each is cut out of a stack.
 Model read_dbrx(const Table& root) {
   Model model;
   model.layers = root.integer("n_layers", 1, hf_limits.layers);
@@ -324,7 +326,6 @@ Model read_dbrx(const Table& root) {
     attention.problem("kv_n_heads", "must divide n_heads");
   model.experts =
       read_experts(feed_forward, {"moe_num_experts", "ffn_hidden_size", "", "", "moe_top_k"});
-  model.experts->fused = true;
   return model;
 }
 
