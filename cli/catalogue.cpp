@@ -391,7 +391,7 @@ int show_command(const CommandLine& line) {
   if (options->words.empty())
     throw UserError(fmt::format("which entry? usage: {}", show_usage.call));
   const std::string& name = options->words.front();
-  if (is_model(line.data, name)) {
+  const auto show_model = [&] {
     refuse_scenario_options(*options, name, "model");
     const ModelEntry entry = find_model(line.data, name);
     if (options->has("json"))
@@ -399,13 +399,16 @@ int show_command(const CommandLine& line) {
     else
       fmt::print("{}", model_text(entry));
     return exit_code::yes;
-  }
+  };
+  if (is_model(line.data, name)) return show_model();
   const auto shown = look_up(line.data, name);
   if (!shown && is_scenario(line.data, name)) {
     print_scenario(line.data, name, *options);
     return exit_code::yes;
   }
   if (shown) refuse_scenario_options(*options, name, shown->kind);
+  // Another name of a model: gpt2.
+  if (!shown && resolve_model(line.data, name) != name) return show_model();
   if (!shown) {
     std::vector<std::string> all;
     for (const Kind& kind : shelves) append(all, names_on(line.data, kind.shelf));

@@ -85,6 +85,9 @@ std::vector<std::string> facts_of(const Model& model) {
   if (model.norms == Norms::behind) facts.emplace_back("norms follow attention and feed-forward");
   if (model.norms == Norms::both)
     facts.emplace_back("norms before and behind attention and feed-forward");
+  if (model.norms == Norms::once)
+    facts.emplace_back("attention and feed-forward read the result of one norm");
+  if (model.norms_embedding) facts.emplace_back("a norm behind the embedding");
   return facts;
 }
 

@@ -116,6 +116,10 @@ class TrainerReader {
       const AcceleratePut put = put_accelerate(source_, *accelerate_);
       sharding_ = put.sharding;
       checkpoints_inside_ = put.checkpointing;
+    } else if (const std::string named = source_.text("deepspeed_config"); !named.empty()) {
+      sharding_ = put_deepspeed_file(source_, "deepspeed_config", named);
+    } else if (in_small_letters(deepspeed) == "true") {
+      sharding_ = put_switched_deepspeed();
     } else if (!deepspeed.empty() && !fsdp.empty()) {
       source_.problem("deepspeed", "stands beside fsdp: the trainer takes one of them");
     } else if (!deepspeed.empty()) {
@@ -134,6 +138,11 @@ class TrainerReader {
                                      .offload_key = "fsdp_config.offload_params"});
     } else {
       sharding_ = put_replicas(source_, "deepspeed");
+      const bool several = !source_.around().cluster || source_.around().cluster->ranks() > 1;
+      if (question_.launch == nullptr && program_.table == "trl" && several)
+        source_.result().assumptions.push_back(
+            {"sharding", "none: each GPU has everything",
+             "neither deepspeed nor fsdp is said; a file of Accelerate may", "--accelerate FILE"});
     }
     const std::string optimizer = in_small_letters(source_.text("optim", "adamw_torch_fused"));
     put_optimizer(source_, "optim", optimizer, sharding_);
@@ -152,6 +161,7 @@ class TrainerReader {
 
   void read_saves() {
     const std::string when = in_small_letters(source_.text("save_strategy", "steps"));
+    if (switched_) return;  // it saves at its end
     const double steps = source_.number("save_steps", 500, 0, 1e12);
     const auto& cluster = source_.around().cluster;
     if (when != "steps" || steps < 1 || (cluster && cluster->node.count(PartKind::nvme) == 0))
@@ -170,6 +180,23 @@ class TrainerReader {
             .prompt_key = std::string(program_.prompt_key),
             .rows_key = std::string(hf_rows_key),
             .launched = launched_};
+  }
+
+  // A program that makes DeepSpeed's settings itself, as DeepSpeed-Chat does (its ds_utils.py).
+  ShardingFacts put_switched_deepspeed() {
+    switched_ = true;
+    const std::int64_t stage = source_.whole("zero_stage", 0, 0, 3);
+    const bool offload = source_.on("offload");
+    source_.put("strategy.zero", std::to_string(stage), "zero_stage");
+    if (stage > 0)
+      source_.put("strategy.zero_optimization.overlap_comm", "true", "deepspeed",
+                  "the program's own settings");
+    if (stage == 0 && offload)
+      source_.without("offload", "stage 0 keeps all on the GPU");
+    else if (offload)
+      source_.put("strategy.offload.optimizer", "cpu", "offload");
+    if (stage == 3 && offload) source_.put("strategy.offload.parameters", "cpu", "offload");
+    return {.sharded = stage > 0, .stage_3 = stage == 3, .optimizer_on_host = offload && stage > 0};
   }
 
   void find_accelerate() {
@@ -211,6 +238,7 @@ class TrainerReader {
   GpusOfSource launched_{};
   ShardingFacts sharding_{};
   bool packed_ = false, checkpoints_inside_ = false;
+  bool switched_ = false;  // DeepSpeed's settings are the program's own
 };
 
 // ---- TRL ----
@@ -246,18 +274,34 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
 
 void read_trl_adapter(TrainerReader& reader) {
   MappedSource& source = reader.source();
-  if (!source.on("use_peft")) return;
+  constexpr std::string_view dimension = "lora_dim";  // of DeepSpeed-Chat: above 0 it is on
+  const std::int64_t own_rank = source.whole(dimension, 0, 0, most_lora_rank);
+  if (!source.on("use_peft") && own_rank == 0) {
+    if (source.question().own_program && source.says("lora_r"))
+      source.result().assumptions.push_back(
+          {"adapters", "none", "lora_r is said, but no key that is known turns adapters on",
+           "--set use_peft=true"});
+    return;
+  }
   std::vector<std::string> modules = words_at(source, "lora_target_modules");
+  if (own_rank > 0 && modules.empty()) modules = {"all-linear"};
+  if (own_rank > 0 && !source.on("only_optimize_lora"))
+    source.without(dimension, "all other parameters are frozen");
   if (modules.empty() && source.question().own_program)
     source.result().assumptions.push_back({"matrices with adapters", "queries and values",
                                            "the program's own code may choose others",
                                            "--set lora_target_modules=all-linear"});
-  put_adapter(source, {.rank_key = "lora_r",
-                       .modules_key = "lora_target_modules",
-                       .rank = source.whole("lora_r", 16, 1, most_lora_rank),
-                       .modules = std::move(modules),
-                       .quantised = source.on("load_in_4bit"),
-                       .quantised_key = "load_in_4bit"});
+  if (source.question().own_program && own_rank == 0 && !source.says("lora_r"))
+    source.result().assumptions.push_back({"rank of adapters", "16",
+                                           "the program's own code may choose another",
+                                           "--set lora_r=..."});
+  put_adapter(source,
+              {.rank_key = own_rank > 0 ? dimension : "lora_r",
+               .modules_key = "lora_target_modules",
+               .rank = own_rank > 0 ? own_rank : source.whole("lora_r", 16, 1, most_lora_rank),
+               .modules = std::move(modules),
+               .quantised = source.on("load_in_4bit"),
+               .quantised_key = "load_in_4bit"});
 }
 
 // ---- LLaMA-Factory ----

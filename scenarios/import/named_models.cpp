@@ -254,6 +254,8 @@ std::optional<NamedModel> model_of_size(const std::string& data,
       const Model model = load_model(data, entry);
       const double apart = distance(wanted, model);
       constexpr std::int64_t long_enough = 131072;
+      // What somebody trains today has layers of the usual kind.
+      if (model.positions != Positions::rotary || model.norms == Norms::once) continue;
       if (!model.mixer && model.experts.has_value() == wanted.experts() && apart < farthest)
         candidates.push_back({entry, apart, std::min(model.longest_sequence, long_enough)});
     }

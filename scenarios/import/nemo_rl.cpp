@@ -120,6 +120,20 @@ void read_megatron_states(MappedSource& source, const std::string& block) {
     if (const bool beside = source.on(gradients + std::string(name), true); shared)
       source.put(fmt::format("strategy.distributed_optimizer.{}", name), beside ? "true" : "false",
                  gradients + std::string(name));
+  // Its optimizer keeps moments in 16 bits only where it is the one that knows of types.
+  const std::string moments = block + "optimizer.exp_avg_dtype",
+                    aware = block + "optimizer.use_precision_aware_optimizer",
+                    host = block + "optimizer.optimizer_cpu_offload",
+                    share = block + "optimizer.optimizer_offload_fraction";
+  const std::string type = source.text(moments, "float32");
+  if (source.on(aware) && !type.ends_with("float32"))
+    source.put("strategy.moment_dtype", "bf16", moments, type);
+  const double part = source.number(share, 1, 0, 1);
+  if (!source.on(host) || part == 0) return;
+  if (source.whole(block + "pipeline_model_parallel_size", 1, 1, most_ranks) > 1)
+    return source.without(host, "a pipeline with states on the host: they stay on the GPUs");
+  source.put("strategy.offload.optimizer", "cpu", host);
+  if (part < 1) source.without(share, "all states are on the host");
 }
 
 void read_nemo_recomputing(MappedSource& source, bool again) {

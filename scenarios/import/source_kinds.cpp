@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "scenarios/import/automodel.hpp"
 #include "scenarios/import/axolotl.hpp"
 #include "scenarios/import/deepspeed_alone.hpp"
 #include "scenarios/import/hf_trainer.hpp"
@@ -15,6 +16,7 @@
 #include "scenarios/import/openrlhf.hpp"
 #include "scenarios/import/slime.hpp"
 #include "scenarios/import/torchtitan.hpp"
+#include "scenarios/import/torchtune.hpp"
 #include "scenarios/import/verl.hpp"
 #include "scenarios/import/verl_sft.hpp"
 #include "sim/base/error.hpp"
@@ -31,7 +33,9 @@ std::vector<SourceKind> kinds_of_settings() {
        .beside = {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
        .translate = translate_megatron,
        .programs = {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py",
-                    "*finetune_gpt.py"}},
+                    "*finetune_gpt.py"},
+       .never = {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size",
+                 "model-parallel-size"}},
       {.name = "slime",
        .title = "arguments of slime",
        .translate = translate_slime,
@@ -40,12 +44,14 @@ std::vector<SourceKind> kinds_of_settings() {
        .title = "a verl file",
        .marks = {"actor_rollout_ref"},
        .translate = translate_verl,
-       .programs = {"verl.trainer.main_*", "recipe.*.main_*"},
+       // Not main_generation and main_eval.
+       .programs = {"verl.trainer.main_[!ge]*", "verl.trainer.main_g[!e]*", "recipe.*.main_[!ge]*",
+                    "recipe.*.main_g[!e]*"},
        .sets_keys = true},
       {.name = "verl-sft",
        .title = "settings of verl's supervised training",
        .marks = {"optim"},
-       .beside = {"use_remove_padding", "ulysses_sequence_parallel_size"},
+       .beside = {"use_remove_padding", "ulysses_sequence_parallel_size", "trainer"},
        .translate = translate_verl_sft,
        .programs = {"verl.trainer.*sft_trainer*"},
        .sets_keys = true},
@@ -73,6 +79,16 @@ std::vector<SourceKind> kinds_of_settings() {
                     "*open_instruct/dpo*.py", "*open_instruct/reward_modeling.py",
                     "*open_instruct/ppo*.py", "*open_instruct/grpo.py",
                     "*open_instruct/olmo_core_finetune.py"}},
+      {.name = "automodel",
+       .title = "a file of NeMo AutoModel",
+       .marks = {"step_scheduler"},
+       .beside = {"dist_env", "distributed", "recipe"},
+       .translate = translate_automodel},
+      {.name = "torchtune",
+       .title = "a torchtune file",
+       .marks = {"checkpointer"},
+       .beside = {"tokenizer", "model", "loss"},
+       .translate = translate_torchtune},
       {.name = "torchtitan",
        .title = "a TorchTitan file",
        .marks = {"training"},
@@ -139,6 +155,8 @@ std::vector<SourceKind> kinds_of_trainers() {
 struct Other {
   std::string_view key, title;
 };
+constexpr std::string_view gpt_neox_title =
+    "a file of gpt-neox, which is not read: a script of Megatron-LM with the same widths is";
 constexpr std::array others{
     Other{"infer_backend", "a file of LLaMA-Factory for inference, which trains nothing"},
     Other{"export_dir", "a file of LLaMA-Factory that merges adapters, which trains nothing"},
@@ -146,6 +164,14 @@ constexpr std::array others{
     Other{"compute_environment",
           "a file of Accelerate, which trains nothing by itself: --accelerate takes it beside a "
           "file of arguments"},
+    Other{"pipe_parallel_size", gpt_neox_title},
+    Other{"pipe-parallel-size", gpt_neox_title},
+    Other{"model_parallel_size", gpt_neox_title},
+    Other{"model-parallel-size", gpt_neox_title},
+    Other{"device_train_microbatch_size",
+          "a file of LLM Foundry, which is not read: a scenario with `stack: llm-foundry` says the "
+          "same"},
+    Other{"rollout", "settings of rollouts alone, which train nothing"},
     Other{"claims", "a file of claims, for `stepsim check`"},
     Other{"services", "a file of Docker, which trains nothing"}};
 
@@ -201,7 +227,12 @@ const std::vector<SourceKind>& known_kinds() {
          {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
           "zero_allow_untested_optimizer"},
          {},
-         translate_deepspeed},
+         translate_deepspeed,
+         {},
+         false,
+         false,
+         {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size",
+          "num_layers", "num-layers"}},
         {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
     for (SourceKind& kind : kinds_of_settings()) kinds.push_back(std::move(kind));
     for (SourceKind& kind : kinds_of_trainers()) kinds.push_back(std::move(kind));
@@ -235,8 +266,13 @@ const SourceKind& kind_of(const Document& document, const std::string& asked) {
         !mark.empty() && toml == kind.toml && first_in(keys, kind.never).empty())
       found.emplace_back(&kind, mark);
   if (found.size() == 1) return *found.front().first;
-  // What has little of a scenario is a scenario with mistakes, and its reader names them.
-  if (found.empty() && !toml && (keys.empty() || !first_in(keys, scenario_heads).empty()))
+  // What has little of a scenario is a scenario with mistakes, and its reader names them. What has
+  // much else is none.
+  const auto heads = std::count_if(keys.begin(), keys.end(), [](const std::string& key) {
+    return std::ranges::find(scenario_heads, key) != scenario_heads.end();
+  });
+  if (found.empty() && !toml &&
+      (keys.empty() || 2 * heads >= static_cast<std::ptrdiff_t>(keys.size())))
     return all.front();
   if (found.empty()) throw UserError({{document.file(), 0, "", none_of_these(keys)}});
   const auto& [one, one_mark] = found[0];

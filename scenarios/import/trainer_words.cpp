@@ -77,16 +77,23 @@ std::vector<std::string> shipped_files(const MappedSource& source) {
 }
 
 // Of these names those that matrices of the model have; nothing where that is all of them.
-std::vector<std::string> modules_there(const MappedSource& source,
+std::vector<std::string> modules_there(const MappedSource& source, const Table& same,
                                        const std::vector<std::string>& names) {
   if (!source.around().model) return {};
   const std::vector<std::string> matrices = matrices_of(*source.around().model);
   Lora there;
-  for (const std::string& name : names) {
+  const auto add = [&](const std::string& name) {
     const Lora one{.modules = {name}};
-    if (std::ranges::any_of(matrices, [&](const std::string& each) { return one.chooses(each); }))
-      there.modules.push_back(name);
-  }
+    const bool found =
+        std::ranges::any_of(matrices, [&](const std::string& each) { return one.chooses(each); });
+    if (found && !holds(there.modules, name)) there.modules.push_back(name);
+    return found;
+  };
+  const auto own = same.table_if(source.around().model->architecture);
+  for (const std::string& name : names)
+    if (const std::string last = name.substr(name.rfind('.') + 1);
+        !add(name) && own && own->has(last))
+      for (const std::string& each : own->texts(last)) add(each);
   const bool all =
       std::ranges::all_of(matrices, [&](const std::string& each) { return there.chooses(each); });
   return all ? std::vector<std::string>{} : there.modules;
@@ -203,7 +210,8 @@ void put_adapter(MappedSource& source, const AdapterWords& words) {
     // A trainer passes over names that the model does not have.
     const std::vector<std::string> usual{"q_proj", "v_proj"};
     const std::vector<std::string> there =
-        modules_there(source, words.modules.empty() ? usual : words.modules);
+        modules_there(source, shared.root().table("same_matrices"),
+                      words.modules.empty() ? usual : words.modules);
     if (!there.empty())
       source.put("strategy.lora.modules", fmt::format("[{}]", fmt::join(there, ", ")),
                  words.modules_key,

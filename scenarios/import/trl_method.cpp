@@ -61,6 +61,23 @@ const MethodName* method_of_folder(const std::string& file) {
   return method != nullptr && method->name == folder ? method : nullptr;
 }
 
+// Of a program of somebody's own: a folder above it has the method as a word of its name
+// ("step2_reward_model_finetuning").
+const MethodName* method_of_folders_above(const std::string& file) {
+  std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  constexpr int most = 4;
+  for (int up = 0; up < most && folder.has_filename(); ++up, folder = folder.parent_path()) {
+    const std::string name = in_small_letters(folder.filename().string());
+    for (std::size_t first = 0; first < name.size();) {
+      const std::size_t end = std::min(name.find_first_of("_-", first), name.size());
+      for (const MethodName& each : method_names)
+        if (name.substr(first, end - first) == each.name) return &each;
+      first = end + 1;
+    }
+  }
+  return nullptr;
+}
+
 // The method that a key, or the loss, of the source belongs to: told_by of the table.
 struct ToldMethod {
   std::string method, key;
@@ -105,7 +122,8 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
                            fmt::format("--set job.method={}", taken == "sft" ? "dpo" : "sft")});
   };
   const MethodName* const of_file = method_in(question.file);
-  const MethodName* const of_folder = method_of_folder(question.file);
+  const MethodName* const of_folder = question.own_program ? method_of_folders_above(question.file)
+                                                           : method_of_folder(question.file);
   const auto named = [&](const MethodName& method, std::string key = "") {
     assume(method.name, fmt::format("the {} is called {}", of_file ? "file" : "folder",
                                     of_file ? last_part(question.file) : of_folder->name));

@@ -110,7 +110,7 @@ void put_length_of_run(MappedSource& source) {
 
 Translation translate_verl_sft(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "verl's supervised training", "verl-sft");
-  const bool engines = has_engines(question);
+  const bool engines = has_engines(question) && !source.says("model.partial_pretrain");
   const bool megatron = engines && source.text("engine", "fsdp") == "megatron";
   const GpusOfSource gpus = sft_machine(source);
   source.put_model(engines ? "model.path" : "model.partial_pretrain");

@@ -114,6 +114,7 @@ cli("misspelt list" ARGS list node CODE 2
 cli("show nothing" ARGS show CODE 2 ERROR "which entry? usage: stepsim show NAME")
 cli("show what is not there" ARGS show mi300 CODE 2
   ERROR "nothing called \"mi300\" in the catalogue (did you mean \"mi300x\"?); `stepsim list` names all")
+cli("another name of a model" ARGS show gpt2 CODE 0 OUTPUT "GPT-2 small")
 
 # ---- sizes ----
 set(sized collective all_reduce --cluster h100-8 --sizes)

@@ -289,4 +289,117 @@ TEST_CASE("states and gradients of NeMo-RL's Megatron", "[scenarios][sources]") 
   CHECK(value_at(other, "strategy.recompute_modules") == "[core_attn]");
 }
 
+TEST_CASE("moments and states on the host of NeMo-RL's Megatron", "[scenarios][sources]") {
+  const auto file = [](const std::string& optimizer, const std::string& more = "") {
+    return translate(
+        "own.yaml",
+        "policy:\n  model_name: Qwen/Qwen2.5-0.5B\n  megatron_cfg:\n    enabled: true\n" + more +
+            "    optimizer: {" + optimizer + "}\n" +
+            "grpo: {max_num_steps: 5}\ncluster: {gpus_per_node: 8}\n",
+        {});
+  };
+  const std::string narrow = "exp_avg_dtype: torch.bfloat16";
+  CHECK(value_at(file(narrow), "strategy.moment_dtype").empty());
+  CHECK(value_at(file(narrow + ", use_precision_aware_optimizer: true"), "strategy.moment_dtype") ==
+        "bf16");
+  const std::string host = "optimizer_cpu_offload: true, optimizer_offload_fraction: ";
+  CHECK(value_at(file(host + "1.0"), "strategy.offload.optimizer") == "cpu");
+  CHECK(value_at(file(host + "0.0"), "strategy.offload.optimizer").empty());
+  CHECK(value_at(file(host + "1.0", "    pipeline_model_parallel_size: 2\n"),
+                 "strategy.offload.optimizer")
+            .empty());
+}
+
+TEST_CASE("a recipe of torchtune is read", "[scenarios][sources]") {
+  const auto file = [](const std::string& name, const std::string& more) {
+    return translate(name,
+                     "tokenizer: {max_seq_len: null}\ncheckpointer: {output_dir: a}\n"
+                     "dataset: {_component_: torchtune.datasets.alpaca_dataset, packed: False}\n"
+                     "optimizer: {_component_: torch.optim.AdamW, fused: True}\n"
+                     "batch_size: 4\nepochs: 1\ngradient_accumulation_steps: 2\n" +
+                         more,
+                     {});
+  };
+  const std::string model = "model: {_component_: torchtune.models.llama3_1.";
+  const Translation full =
+      file("own.yaml", model + "llama3_1_8b}\nenable_activation_checkpointing: True\n");
+  CHECK(value_at(full, "model") == "\"llama-3.1-8b\"");
+  CHECK(value_at(full, "stack") == "torchtune");
+  CHECK(value_at(full, "strategy.zero") == "fsdp");
+  CHECK(value_at(full, "strategy.fsdp.version") == "2");
+  CHECK(value_at(full, "strategy.master_weights") == "false");
+  CHECK(value_at(full, "strategy.checkpointing") == "full");
+  CHECK(value_at(full, "strategy.cross_entropy") == "chunks");
+  CHECK(value_at(full, "job.sequence") == "1024");
+  CHECK(value_at(full, "job.micro_batch") == "4");
+  CHECK(value_at(full, "job.gradient_accumulation") == "2");
+  const Translation adapter =
+      file("8B_qlora_single_device.yaml",
+           model +
+               "qlora_llama3_1_8b, lora_attn_modules: ['q_proj', 'output_proj'], lora_rank: 16, "
+               "apply_lora_to_mlp: False}\n");
+  CHECK(value_at(adapter, "strategy.zero") == "0");
+  CHECK(value_at(adapter, "cluster.ranks").empty());
+  CHECK(value_at(adapter, "strategy.lora.rank") == "16");
+  CHECK(value_at(adapter, "strategy.lora.modules") == "[q_proj, o_proj]");
+  CHECK(value_at(adapter, "strategy.lora.quantised") == "nf4");
+  CHECK_THROWS_WITH(file("own.yaml", model + "llama9_8b}\n"),
+                    Catch::Contains("the model \"llama9_8b\" is not known"));
+  CHECK_THROWS_WITH(file("own.yaml", model + "llama3_1_8b}\nteacher_model: {a: 1}\n"),
+                    Catch::Contains("distillation is not modelled"));
+  CHECK_THROWS_WITH(
+      file("own.yaml", "grpo_samples: 4\nppo_epochs: 1\n"),
+      Catch::Contains("own.yaml:8: grpo_samples: torchtune's own GRPO is not modelled"));
+}
+
+TEST_CASE("a recipe of NeMo AutoModel is read", "[scenarios][sources]") {
+  const auto file = [](const std::string& more) {
+    return translate("own.yaml",
+                     "step_scheduler: {global_batch_size: 64, local_batch_size: 2, max_steps: 10}\n"
+                     "recipe: TrainFinetuneRecipeForNextTokenPrediction\n"
+                     "optimizer: {_target_: torch.optim.Adam}\n" +
+                         more,
+                     {});
+  };
+  const std::string dense =
+      "model: {_target_: a.from_pretrained, pretrained_model_name_or_path: "
+      "meta-llama/Llama-3.1-8B}\n";
+  const Translation plain = file(dense +
+                                 "distributed: {strategy: fsdp2, dp_size: none, tp_size: 2, "
+                                 "sequence_parallel: true, activation_checkpointing: true}\n"
+                                 "packed_sequence: {packed_sequence_size: 2048}\n"
+                                 "peft: {dim: 8, target_modules: '*_proj'}\n");
+  CHECK(value_at(plain, "stack") == "nemo-automodel");
+  CHECK(value_at(plain, "strategy.zero") == "fsdp");
+  CHECK(value_at(plain, "strategy.tensor_parallel.size") == "2");
+  CHECK(value_at(plain, "strategy.tensor_parallel.sequence") == "true");
+  CHECK(value_at(plain, "strategy.checkpointing") == "full");
+  CHECK(value_at(plain, "job.sequence") == "2048");
+  CHECK(value_at(plain, "job.packing") == "true");
+  CHECK(value_at(plain, "job.global_batch") == "64");
+  CHECK(value_at(plain, "job.micro_batch") == "2");
+  CHECK(value_at(plain, "strategy.lora.rank") == "8");
+  CHECK(value_at(plain, "strategy.lora.targets") == "linear");
+  const Translation sparse = file(
+      "model: {config: {pretrained_model_name_or_path: Qwen/Qwen3-30B-A3B}, backend: {experts: "
+      "gmm, "
+      "dispatcher: deepep, attn: te, fake_balanced_gate: true}}\nbenchmark: {num_nodes: 2}\n"
+      "distributed: {ep_size: 8, pp_size: 2, pipeline: {pp_schedule: interleaved1f1b, "
+      "pp_microbatch_size: 1, layers_per_stage: 12}}\ndataset: {_target_: a.Mock, seq_len: 4096}\n"
+      "loss_fn: {_target_: a.MaskedCrossEntropy, fp32_upcast: false}\n");
+  CHECK(value_at(sparse, "strategy.moe.expert_parallel") == "8");
+  CHECK(value_at(sparse, "strategy.moe.kernel") == "grouped");
+  CHECK(value_at(sparse, "strategy.moe.neighbours") == "true");
+  CHECK(value_at(sparse, "strategy.moe.dispatcher") == "deepep");
+  CHECK(value_at(sparse, "strategy.fsdp.reshard_after_forward") == "false");
+  CHECK(value_at(sparse, "strategy.pipeline_parallel.size") == "2");
+  CHECK(value_at(sparse, "strategy.pipeline_parallel.schedule") == "interleaved");
+  CHECK(value_at(sparse, "strategy.pipeline_parallel.virtual_stages") == "2");
+  CHECK(value_at(sparse, "strategy.cross_entropy") == "logits_16");
+  CHECK(value_at(sparse, "job.micro_batch") == "1");
+  CHECK(value_at(sparse, "job.sequence") == "4096");
+  CHECK_THROWS_WITH(file(dense + "teacher_model: {a: 1}\n"),
+                    Catch::Contains("distillation is not modelled"));
+}
+
 }  // namespace stepsim

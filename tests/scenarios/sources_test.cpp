@@ -16,6 +16,8 @@
 namespace stepsim {
 namespace {
 
+using Catch::Contains;
+
 const std::string data = STEPSIM_SOURCE_DATA;
 const std::string small_file =
     "base_model: meta-llama/Llama-3.2-1B-Instruct\nsequence_len: 2048\nsample_packing: true\n"
@@ -239,6 +241,92 @@ TEST_CASE("programs of people's own have names of their own", "[scenarios][sourc
   CHECK(value_at(parsed, "job.micro_batch") == "3");
 }
 
+TEST_CASE("words of people's own turn adapters on", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("sft"));
+  const auto of_script = [&](const std::string& arguments) {
+    const std::string file = folder.file("sft/own.sh");
+    std::ofstream(file) << "deepspeed --num_gpus 8 main.py --per_device_train_batch_size 2 "
+                           "--model_name_or_path facebook/opt-1.3b "
+                        << arguments << "\n";
+    return translate_source(data, file, {}).value();
+  };
+  const Translation peft =
+      of_script("--use_peft_lora True --use_4bit_quantization True --lora_r 4 --max_seq_len 512");
+  CHECK(value_at(peft, "strategy.lora.rank") == "4");
+  CHECK(value_at(peft, "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(peft, "job.sequence") == "512");
+  const Translation none = of_script("--lora_r 4");
+  CHECK(value_at(none, "strategy.lora.rank").empty());
+  CHECK(std::ranges::any_of(none.assumptions,
+                            [](const Assumption& each) { return each.what == "adapters"; }));
+  // DeepSpeed-Chat makes DeepSpeed's settings out of two switches.
+  const Translation chat =
+      of_script("--deepspeed --zero_stage 3 --offload --lora_dim 128 --only_optimize_lora");
+  CHECK(value_at(chat, "strategy.zero") == "3");
+  CHECK(value_at(chat, "strategy.offload.optimizer") == "cpu");
+  CHECK(value_at(chat, "strategy.offload.parameters") == "cpu");
+  CHECK(value_at(chat, "strategy.lora.rank") == "128");
+  CHECK(value_at(chat, "job.save.every").empty());
+  std::ofstream(folder.file("sft/ds.json")) << "{\"zero_optimization\": {\"stage\": 2}}";
+  CHECK(value_at(of_script("--deepspeed --deepspeed_config ds.json"), "strategy.deepspeed")
+            .ends_with("ds.json\""));
+  CHECK(value_at(of_script("--deepspeed"), "strategy.zero") == "0");
+  const std::string below = "step2_reward_model_finetuning/scripts";
+  std::filesystem::create_directories(folder.file(below));
+  const std::string file = folder.file(below + "/run.sh");
+  std::ofstream(file) << "deepspeed main.py --per_device_train_batch_size 2 --deepspeed "
+                         "--model_name_or_path facebook/opt-1.3b\n";
+  CHECK(value_at(translate_source(data, file, {}).value(), "job.method") == "dpo");
+}
+
+TEST_CASE("a file of arguments that does not say how GPUs share says so", "[scenarios][sources]") {
+  const auto assumed = [](const Translation& translation) {
+    return std::ranges::any_of(translation.assumptions,
+                               [](const Assumption& each) { return each.what == "sharding"; });
+  };
+  const std::string some = "model_name_or_path: Qwen/Qwen2.5-0.5B\noutput_dir: a\n";
+  CHECK(assumed(translate(some)));
+  CHECK_FALSE(assumed(translate(some + "fsdp: full_shard\n")));
+}
+
+TEST_CASE("matrices with adapters may be called as the model's own code calls them",
+          "[scenarios][sources]") {
+  const auto modules = [](const std::string& model, const std::string& names) {
+    return value_at(
+        translate("model_name_or_path: " + model +
+                  "\noutput_dir: a\nuse_peft: true\nlora_target_modules: [" + names + "]\n"),
+        "strategy.lora.modules");
+  };
+  CHECK(modules("EleutherAI/pythia-1b", "query_key_value") == "[qkv_proj]");
+  CHECK(modules("facebook/opt-1.3b", "q_proj, fc2, out_proj") == "[q_proj, down_proj, o_proj]");
+  CHECK(modules("Qwen/Qwen2.5-0.5B", "q_proj, dense, query_key_value") == "[q_proj]");
+}
+
+TEST_CASE("verl's generation trains nothing, and a fork's samples are counted",
+          "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const auto of_script = [&](const std::string& program) {
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << "python3 -m verl.trainer." << program
+                        << " actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B data.n_samples=4 "
+                           "data.train_batch_size=64 trainer.n_gpus_per_node=8\n";
+    return translate_source(data, file, {}).value();
+  };
+  CHECK(value_at(of_script("main_ppo"), "job.num_samples_per_prompt_rollout") == "4");
+  CHECK_THROWS_WITH(of_script("main_generation"), Contains("is no training of"));
+}
+
+TEST_CASE("files of programs that are not read are called by their names", "[scenarios][sources]") {
+  CHECK_THROWS_WITH(
+      translate("num_layers: 2\npipe_parallel_size: 1\nzero_optimization: {stage: 1}\n"),
+      Contains("is a file of gpt-neox, which is not read"));
+  CHECK_THROWS_WITH(translate("model: {a: 1}\ndevice_train_microbatch_size: 4\nseed: 1\n"),
+                    Contains("is a file of LLM Foundry, which is not read"));
+  CHECK_THROWS_WITH(translate("trainer: {a: 1}\ndata: {b: 1}\nmodel: {c: 1}\nrollout: {d: 1}\n"),
+                    Contains("settings of rollouts alone, which train nothing"));
+}
+
 TEST_CASE("verl's defaults are those of the release beside the script", "[scenarios][sources]") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.file("verl/trainer/config"));
@@ -380,7 +468,8 @@ TEST_CASE("a model is told by a name", "[scenarios][sources]") {
   CHECK(model_of("/data/outputs/149-unphi4-14b-sft2.1") == "phi-4");
   CHECK(model_of("shisa-ai/161-qwen3-8b-v2.1-sft") == "qwen3-8b");
   CHECK(model_of("microsoft/Phi-4-mini-instruct") == "phi-4-mini");
-  CHECK(model_of("zai-org/GLM-4.5V").empty());
+  CHECK(model_of("zai-org/GLM-4.5V") == "glm-4.5v");
+  CHECK(model_of("zai-org/GLM-4.4V").empty());
   CHECK(model_of("LiquidAI/LFM2-1.2B") == "lfm2-1.2b");
   CHECK(model_of("shisa-ai/133-lfm2-1.2b-v2.1-sft-5e-5") == "lfm2-1.2b");
   CHECK(model_of("tokyotech-llm/Swallow-MX-8x7b-NVE-v0.1") == "mixtral-8x7b");

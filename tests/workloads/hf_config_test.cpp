@@ -236,3 +236,59 @@ TEST_CASE("MPT has biases in llm-foundry's class and none in that of transformer
   CHECK(numbers(mpt("MPTForCausalLM", ", \"no_bias\": true")) == numbers(without));
   CHECK(numbers(mpt("MptForCausalLM", ", \"no_bias\": false")) == numbers(with));
 }
+
+TEST_CASE("attention and feed-forward that read one norm have one", "[workloads]") {
+  const auto norms = [](const Model& model) {
+    return count_parameters(model).of(TensorClass::norm);
+  };
+  const Model phi = read(config("PhiForCausalLM", R"("partial_rotary_factor": 0.5)"));
+  CHECK(norms(phi) == (2 + 1) * 2 * 64);  // a layer each, and the last; with biases
+  CHECK(phi.attention.rotary == 8);
+  CHECK(phi.head_bias);
+  CHECK(norms(read(config("CohereForCausalLM", R"("a": 1)"))) == (2 + 1) * 64);
+  CHECK_THAT(told(config("PhiForCausalLM", R"("tie_word_embeddings": true)")),
+             Contains("a tied head with a bias is not modelled"));
+  const auto falcon = [&](const std::string& more) {
+    return norms(read(config("FalconForCausalLM", more)));
+  };
+  CHECK(falcon(R"("multi_query": true)") == (2 + 1) * 2 * 64);
+  CHECK(falcon(R"("parallel_attn": false)") == (4 + 1) * 2 * 64);
+  CHECK(falcon(R"("new_decoder_architecture": true, "num_kv_heads": 2)") == (4 + 1) * 2 * 64);
+}
+
+TEST_CASE("older models: spare positions, a norm of the embedding, one head of keys",
+          "[workloads]") {
+  const std::string opt = R"("ffn_dim": 256, "word_embed_proj_dim": )";
+  const Model small = read(config("OPTForCausalLM", opt + "64"));
+  CHECK(count_parameters(small).of(TensorClass::embedding) == (100 + 512 + 2) * 64);
+  CHECK_THAT(told(config("OPTForCausalLM", opt + "32")),
+             Contains("a table narrower than the layers is not modelled"));
+  const Model bloom = read(config("BloomForCausalLM", R"("seq_length": 128)"));
+  CHECK(bloom.positions == Positions::alibi);
+  CHECK(bloom.feed_forward.width == 256);
+  CHECK(count_parameters(bloom).of(TensorClass::norm) == (1 + 4 + 1) * 2 * 64);
+  CHECK(read(config("FalconForCausalLM", R"("a": 1)")).attention.kv_heads == 1);
+  CHECK(read(config("QWenLMHeadModel", R"("a": 1)")).feed_forward.width == 48);
+  const Model alibi = read(R"({"architectures": ["BaichuanForCausalLM"], "num_hidden_layers": 2,
+    "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100,
+    "model_max_length": 256})");
+  CHECK(alibi.positions == Positions::alibi);
+  CHECK(alibi.longest_sequence == 256);
+}
+
+TEST_CASE("a tower is read as what it is called", "[workloads]") {
+  const Model llava = read(R"({"architectures": ["LlavaForConditionalGeneration"],
+    "text_config": {"model_type": "llama", "vocab_size": 32064}, "vision_config": {"a": 1}})");
+  CHECK(llava.vocabulary == 32064);
+  CHECK(llava.layers == 32);
+  CHECK(llava.hidden == 4096);
+  std::string inner = config("Qwen3ForCausalLM", R"("head_dim": 32)");
+  const Model intern =
+      read(R"({"architectures": ["InternVLChatModel"], "llm_config": )" + inner + "}");
+  CHECK(intern.attention.qk_norm == Attention::QkNorm::per_head);
+  CHECK_THAT(told("{\"architectures\": [\"InternVLChatModel\"],\n\"llm_config\": {"
+                  "\"architectures\": [\"RWKV\"]}}"),
+             Contains("config.json:2: llm_config.architectures: no reader for \"RWKV\""));
+  CHECK_THAT(told("{\"architectures\": [\"InternVLChatModel\"]}"),
+             Contains("text_config: is missing: what the text tower is made of"));
+}

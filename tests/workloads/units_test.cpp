@@ -100,6 +100,22 @@ TEST_CASE("a forward pass costs two operations per active parameter and token, a
   }
 }
 
+TEST_CASE("what one norm makes for attention and feed-forward is kept once", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  tiny.model.experts.reset();
+  const auto saved = [&](Norms norms) {
+    tiny.model.norms = norms;
+    double sum = 0;
+    for (const Unit& unit :
+         layer_units(tiny.model, tiny.stack, {}, load_of(tiny.model, tiny.job, 0), 0))
+      if (unit.kind != TensorClass::norm) sum += unit.memory.saved;
+    return sum;
+  };
+  const double tokens = load_of(tiny.model, tiny.job, 0).tokens;
+  const double hidden = static_cast<double>(tiny.model.hidden);
+  CHECK_THAT(saved(Norms::before) - saved(Norms::once), exactly(2 * tokens * hidden));
+}
+
 TEST_CASE("a causal query sees itself and all before it, within its window", "[workloads]") {
   TinyStep tiny = tiny_step(Sharding::zero3);
   tiny.job.sequence = 100;

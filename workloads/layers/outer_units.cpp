@@ -134,7 +134,7 @@ Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& stra
   unit.role = Role::embedding;
   unit.tensors = {static_cast<double>(model.rows_of_table()) * h};
   if (model.positions == Positions::learned)
-    unit.tensors.push_back(static_cast<double>(model.longest_sequence) * h);
+    unit.tensors.push_back(static_cast<double>(model.rows_of_positions()) * h);
   unit.owners = static_cast<int>(unit.tensors.size());
   unit.kind = TensorClass::embedding;
   unit.forward = {counted(stack.operators, Operator::embedding, load.tokens, h)};
@@ -142,6 +142,15 @@ Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& stra
   if (unit.trained)
     unit.backward = {counted(stack.operators, Operator::embedding_backward, load.tokens, h)};
   unit.plain_modules = 2;
+  if (!model.norms_embedding) return unit;
+  const KernelRow norm =
+      norm_row(stack.operators, fusion_of(stack, strategy), load.tokens, h, false);
+  const std::vector<KernelRow> back = backward_of({norm}, stack.operators);
+  unit.tensors.insert(unit.tensors.end(), model.norm_bias ? 2 : 1, h);
+  ++unit.owners;
+  unit.forward.push_back(norm);
+  if (unit.trained) unit.backward.insert(unit.backward.begin(), back.begin(), back.end());
+  unit.memory.saved = bytes_16 * load.tokens * h;
   return unit;
 }
 
@@ -175,6 +184,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   head.name = "lm_head";
   head.role = Role::head;
   if (!model.tied_embeddings) head.tensors = {h * v};
+  if (model.head_bias) head.tensors.push_back(v);
   head.owners = 1;  // a tied head has the embedding's tensor as a parameter, too
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};

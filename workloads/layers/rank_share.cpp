@@ -286,7 +286,7 @@ void share_mixing(std::vector<Unit>& units, const RoleSharing& sharing) {
 // Routed tokens stay with their rank until they are sent to an expert (`sent`); a shared expert
 // takes all.
 void share_feed_forward(std::vector<Unit>& units, const RoleSharing& sharing, bool sent) {
-  if (!has(units, Role::feed_forward_norm)) return;
+  if (!has(units, Role::down) && !has(units, Role::router)) return;
   Unit* const last = last_of(units, [](const Unit& unit) {
     return unit.role != Role::feed_forward_residual && unit.role != Role::feed_forward_result_norm;
   });

@@ -206,8 +206,10 @@ void LayerWriter::dense_ffn(const FeedForwardRoles& roles) {
     if (gated) linear(roles.gate);
     linear(roles.up);
   }
-  keeps_input(bytes_16 * t() * h());
-  units.back().memory.normed = units.back().memory.saved;
+  if (model.norms != Norms::once) {  // else attention keeps it already
+    keeps_input(bytes_16 * t() * h());
+    units.back().memory.normed = units.back().memory.saved;
+  }
   const double width = static_cast<double>(part(roles.down).in);
   Unit& act =
       unit(roles.activation, part(roles.activation).name, {}, {activation_row(t(), width, gated)});
@@ -222,7 +224,7 @@ void LayerWriter::dense_ffn(const FeedForwardRoles& roles) {
 }
 
 void LayerWriter::feed_forward(bool with_experts) {
-  norm(Role::feed_forward_norm);
+  if (has(Role::feed_forward_norm)) norm(Role::feed_forward_norm);
   const std::size_t first = units.size();
   if (with_experts)
     experts(*model.experts);

@@ -13,6 +13,8 @@
 namespace stepsim {
 namespace {
 
+Model read_named_tower(const Table& root);
+
 constexpr std::array known_model_types{
     Architecture{"LlamaForCausalLM", "Llama 2 and 3, TinyLlama", read_llama},
     Architecture{"MistralForCausalLM", "Llama with a sliding window", read_mistral},
@@ -46,6 +48,54 @@ constexpr std::array known_model_types{
     Architecture{"GPT2LMHeadModel", "GPT with learned positions and biases", read_gpt2},
     Architecture{"GPTNeoXForCausalLM", "GPT-NeoX, Pythia", read_gpt_neox},
     Architecture{"Starcoder2ForCausalLM", "StarCoder2: GPT with shared keys", read_starcoder2},
+    Architecture{"GPTBigCodeForCausalLM", "StarCoder: GPT-2 with one head of keys",
+                 read_gpt_bigcode},
+    Architecture{"GPTNeoForCausalLM", "GPT-Neo", read_gpt_neo},
+    Architecture{"GPTJForCausalLM", "GPT-J: one norm for attention and feed-forward", read_gptj},
+    Architecture{"OPTForCausalLM", "OPT: GPT with learned positions", read_opt},
+    Architecture{"BloomForCausalLM", "BLOOM: alibi, a norm behind the embedding", read_bloom},
+    Architecture{"FalconForCausalLM", "Falcon: attention beside feed-forward", read_falcon},
+    Architecture{"RWForCausalLM", "the same by its first name", read_falcon},
+    Architecture{"PhiForCausalLM", "Phi-1, 1.5 and 2: attention beside feed-forward", read_phi},
+    Architecture{"Phi3VForCausalLM", "Phi-3 vision, its text tower", read_phi3},
+    Architecture{"CohereForCausalLM", "Command R: attention beside feed-forward", read_cohere},
+    Architecture{"Cohere2ForCausalLM", "Command R7B and A: a window in 3 of 4 layers",
+                 read_cohere2},
+    Architecture{"StableLmForCausalLM", "StableLM: LayerNorm, a quarter of a head turned",
+                 read_stablelm},
+    Architecture{"QWenLMHeadModel", "the first Qwen", read_qwen1},
+    Architecture{"BaichuanForCausalLM", "Baichuan: q, k, v fused; 13B with alibi", read_baichuan},
+    Architecture{"BaiChuanForCausalLM", "the same by its first name", read_baichuan},
+    Architecture{"ChatGLMModel", "ChatGLM 2 and 3, GLM-4 by its own code", read_chatglm},
+    Architecture{"ChatGLMForConditionalGeneration", "the same", read_chatglm},
+    Architecture{"ExaoneForCausalLM", "EXAONE 3", read_exaone3},
+    Architecture{"MiniCPMForCausalLM", "MiniCPM: Llama with scales", read_minicpm},
+    Architecture{"Ernie4_5ForCausalLM", "ERNIE 4.5 without experts", read_ernie},
+    Architecture{"NemotronForCausalLM", "Nemotron 4, Minitron: no gate, LayerNorm", read_nemotron},
+    Architecture{"HunYuanDenseV1ForCausalLM", "Hunyuan: norms on each head", read_qwen3},
+    Architecture{"MiMoForCausalLM", "MiMo: Qwen2; the token-prediction layer is left out",
+                 read_qwen2},
+    Architecture{"Glm4vForConditionalGeneration", "GLM-4.1V and 4.6V Flash, their text tower",
+                 read_glm4_tower},
+    Architecture{"Glm4vMoeForConditionalGeneration", "GLM-4.5V and 4.6V, their text tower",
+                 read_glm4_moe_tower},
+    Architecture{"DeepseekForCausalLM", "the first DeepSeek with experts", read_deepseek_v1},
+    Architecture{"PhiMoEForCausalLM", "Phi-3.5 with experts, LayerNorm", read_phimoe},
+    Architecture{"PhimoeForCausalLM", "the same in transformers", read_phimoe},
+    Architecture{"DbrxForCausalLM", "DBRX: q, k, v fused, 4 of 16 experts", read_dbrx},
+    Architecture{"KimiVLForConditionalGeneration", "Kimi-VL, its text tower", read_deepseek_tower},
+    Architecture{"LlavaForConditionalGeneration", "LLaVA, Pixtral: the text tower that it names",
+                 read_named_tower},
+    Architecture{"LlavaNextForConditionalGeneration", "the same", read_named_tower},
+    Architecture{"LlavaOnevisionForConditionalGeneration", "the same", read_named_tower},
+    Architecture{"InternVLChatModel", "InternVL, likewise", read_named_tower},
+    Architecture{"InternVLForConditionalGeneration", "the same", read_named_tower},
+    Architecture{"Idefics2ForConditionalGeneration", "Idefics, likewise", read_named_tower},
+    Architecture{"Idefics3ForConditionalGeneration", "the same, and SmolVLM", read_named_tower},
+    Architecture{"SmolVLMForConditionalGeneration", "SmolVLM 2, likewise", read_named_tower},
+    Architecture{"PaliGemmaForConditionalGeneration", "PaliGemma, likewise", read_named_tower},
+    Architecture{"Qwen2AudioForConditionalGeneration", "Qwen2-Audio, likewise", read_named_tower},
+    Architecture{"VoxtralForConditionalGeneration", "Voxtral, likewise", read_named_tower},
     Architecture{"MixtralForCausalLM", "experts in all layers", read_mixtral},
     Architecture{"OlmoeForCausalLM", "OLMoE: experts in all layers, norms across heads",
                  read_olmoe},
@@ -112,6 +162,51 @@ const Architecture* find_architecture(const Table& root) {
   else
     root.problem("architectures", fmt::format("expected one name, found {}", named.size()));
   return nullptr;
+}
+
+const Architecture* find_named(std::string_view name) {
+  for (const Architecture& each : known_model_types)
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+// What a text tower is called that names no class of its own.
+struct TypeName {
+  std::string_view type, architecture;
+};
+constexpr std::array type_names{
+    TypeName{"llama", "LlamaForCausalLM"},        TypeName{"mistral", "MistralForCausalLM"},
+    TypeName{"qwen2", "Qwen2ForCausalLM"},        TypeName{"qwen3", "Qwen3ForCausalLM"},
+    TypeName{"qwen3_moe", "Qwen3MoeForCausalLM"}, TypeName{"gemma", "GemmaForCausalLM"},
+    TypeName{"gemma2", "Gemma2ForCausalLM"},      TypeName{"gemma3_text", "Gemma3ForCausalLM"},
+    TypeName{"phi3", "Phi3ForCausalLM"},          TypeName{"gpt_oss", "GptOssForCausalLM"}};
+
+// A tower beside which something sees or hears: its block names its class, or its type.
+Model read_named_tower(const Table& root) {
+  for (const std::string_view block : {"text_config", "llm_config", "language_config"}) {
+    if (!root.is_mapping(block)) continue;
+    const Table text = root.table(block);
+    std::string name;
+    if (text.has("architectures") && text.texts("architectures").size() == 1)
+      name = text.texts("architectures").front();
+    const std::string type = text.text_or("model_type", "llama");
+    for (const TypeName& each : type_names)
+      if (name.empty() && each.type == type) name = each.architecture;
+    const Architecture* tower = find_named(name);
+    if (tower != nullptr && tower->read != read_named_tower) {
+      // Files of these two say what differs from the family's first, its 7B.
+      if (name == "LlamaForCausalLM") return read_llama_tower(text);
+      if (name == "MistralForCausalLM") return read_mistral_first(text);
+      return tower->read(text);
+    }
+    text.problem(text.has("architectures") ? "architectures" : "model_type",
+                 fmt::format("no reader for \"{}\"; `stepsim list architectures` names those that "
+                             "are known",
+                             name.empty() ? type : name));
+    return {};
+  }
+  root.problem("text_config", "is missing: what the text tower is made of");
+  return {};
 }
 
 // Of every config.json: a step takes as long and as much memory whatever they say.

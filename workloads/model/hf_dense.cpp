@@ -3,11 +3,29 @@
 
 namespace stepsim {
 
-Model read_llama(const Table& root) {
-  Model model = read_decoder(root);
+namespace {
+
+Model read_llama_with(const Table& root, const DecoderKeys& keys) {
+  Model model = read_decoder(root, keys);
   set_bias(model, root.flag_or("attention_bias", false));
   model.feed_forward.bias = root.flag_or("mlp_bias", false);
   return model;
+}
+
+}  // namespace
+
+Model read_llama(const Table& root) {
+  return read_llama_with(root, {});
+}
+
+// Of a model that sees, whose file says only what differs from Llama 7B.
+Model read_llama_tower(const Table& root) {
+  return read_llama_with(root, {.layers = 32,
+                                .hidden = 4096,
+                                .feed_forward = 11008,
+                                .vocabulary = 32000,
+                                .positions = 2048,
+                                .heads = {.heads = 32}});
 }
 
 Model read_internlm(const Table& root) {
@@ -18,6 +36,18 @@ Model read_internlm(const Table& root) {
 
 Model read_mistral(const Table& root) {
   Model model = read_decoder(root);
+  read_window(root, model);
+  return model;
+}
+
+// The same of Mistral 7B.
+Model read_mistral_first(const Table& root) {
+  Model model = read_decoder(root, {.layers = 32,
+                                    .hidden = 4096,
+                                    .feed_forward = 14336,
+                                    .vocabulary = 32000,
+                                    .positions = 131072,
+                                    .heads = {.heads = 32, .kv_heads = 8}});
   read_window(root, model);
   return model;
 }
@@ -162,6 +192,126 @@ Model read_qwen2_tower(const Table& root) {
 
 Model read_qwen3_tower(const Table& root) {
   return read_text_tower(root, read_qwen3);
+}
+
+// Command R: attention and feed-forward read the result of one norm without bias.
+Model read_cohere(const Table& root) {
+  Model model = read_decoder(root, {.tied = true});
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.norms = Norms::once;
+  if (root.flag_or("use_qk_norm", false)) model.attention.qk_norm = Attention::QkNorm::full_width;
+  return model;
+}
+
+Model read_cohere2(const Table& root) {
+  Model model = read_cohere(root);
+  model.attention.sliding_window = root.integer_or("sliding_window", 4096, 0, hf_limits.tokens);
+  model.attention.full_every = root.integer_or("sliding_window_pattern", 4, 1, hf_limits.layers);
+  read_layer_types(root, model);
+  return model;
+}
+
+Model read_stablelm(const Table& root) {
+  Model model = read_decoder(root);
+  model.attention.qkv_bias = root.flag_or("use_qkv_bias", false);
+  model.norm_bias = true;
+  if (root.flag_or("qk_layernorm", false)) model.attention.qk_norm = Attention::QkNorm::full_width;
+  if (root.flag_or("use_parallel_residual", false)) model.norms = Norms::once;
+  read_rotary(root, "partial_rotary_factor", 0.25, model);
+  return model;
+}
+
+// The first Qwen, whose intermediate_size is that of gate and up together.
+Model read_qwen1(const Table& root) {
+  Model model = read_decoder(root, {.positions = 32768});
+  if (model.feed_forward.width % 2 != 0)
+    root.problem("intermediate_size", "expected an even number: gate and up together");
+  model.feed_forward.width /= 2;
+  model.attention.fused_qkv = true;
+  model.attention.qkv_bias = true;
+  return model;
+}
+
+// Those of 13B have no rotary positions, nor a length that positions end at.
+Model read_baichuan(const Table& root) {
+  Model model = read_decoder(root, {.positions = 4096});
+  if (!root.has("max_position_embeddings")) {
+    model.positions = Positions::alibi;
+    model.longest_sequence = root.integer_or("model_max_length", 4096, 1, hf_limits.tokens);
+  }
+  model.attention.fused_qkv = true;
+  return model;
+}
+
+// ChatGLM 2 and 3, GLM-4 by their own code.
+Model read_chatglm(const Table& root) {
+  Model model;
+  model.layers = root.integer("num_layers", 1, hf_limits.layers);
+  model.hidden = root.integer("hidden_size", 1, hf_limits.width);
+  model.vocabulary = root.integer("padded_vocab_size", 1, hf_limits.vocabulary);
+  model.longest_sequence = root.integer("seq_length", 1, hf_limits.tokens);
+  model.tied_embeddings = root.flag_or("tie_word_embeddings", false);
+  model.feed_forward.width = root.integer("ffn_hidden_size", 1, hf_limits.width);
+  model.feed_forward.fused_gate_up = true;
+  Attention& a = model.attention;
+  a.heads = a.kv_heads = root.integer("num_attention_heads", 1, hf_limits.heads);
+  a.head_dim = root.integer("kv_channels", 1, hf_limits.heads);
+  if (root.flag_or("multi_query_attention", false))
+    a.kv_heads = root.integer("multi_query_group_num", 1, hf_limits.heads);
+  if (root.sound() && a.heads % a.kv_heads != 0)
+    root.problem("multi_query_group_num", "must divide the heads");
+  a.fused_qkv = true;
+  const bool bias = root.flag_or("add_bias_linear", false);
+  set_bias(model, bias);
+  a.qkv_bias = root.flag_or("add_qkv_bias", bias) || bias;
+  model.feed_forward.bias = bias;
+  model.norm_bias = !root.flag_or("rmsnorm", true);
+  a.rotary = a.head_dim / 2;
+  return model;
+}
+
+Model read_exaone3(const Table& root) {
+  Model model;
+  model.layers = root.integer("num_layers", 1, hf_limits.layers);
+  model.hidden = root.integer("hidden_size", 1, hf_limits.width);
+  model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
+  model.longest_sequence = root.integer("max_position_embeddings", 1, hf_limits.tokens);
+  model.tied_embeddings = root.flag_or("tie_word_embeddings", false);
+  model.feed_forward.width = root.integer("intermediate_size", 1, hf_limits.width);
+  read_heads(root, {"num_attention_heads", "num_key_value_heads", "hidden_size"}, model);
+  return model;
+}
+
+// MiniCPM scales what Llama does not; Ernie 4.5 without experts says what it has.
+Model read_minicpm(const Table& root) {
+  Model model = read_decoder(root, {.tied = true});
+  set_bias(model, root.flag_or("attention_bias", false));
+  if (root.has("sparse_config"))
+    root.problem("sparse_config", "attention to chosen blocks is not modelled");
+  return model;
+}
+
+Model read_ernie(const Table& root) {
+  Model model = read_decoder(root, {.tied = true});
+  const bool bias = root.flag_or("use_bias", false);
+  set_bias(model, bias);
+  model.feed_forward.bias = bias;
+  return model;
+}
+
+// Nemotron 4 and Minitron: squares instead of a gate.
+Model read_nemotron(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.feed_forward.gated = false;
+  model.feed_forward.bias = root.flag_or("mlp_bias", false);
+  model.norm_bias = true;
+  read_rotary(root, "partial_rotary_factor", 0.5, model);
+  return model;
+}
+
+Model read_glm4_tower(const Table& root) {
+  return read_text_tower(root, read_glm4);
 }
 
 }  // namespace stepsim

@@ -7,6 +7,8 @@
 namespace stepsim {
 
 Model read_llama(const Table& root);
+Model read_llama_tower(const Table& root);
+Model read_mistral_first(const Table& root);
 Model read_internlm(const Table& root);
 Model read_mistral(const Table& root);
 Model read_qwen2(const Table& root);
@@ -29,7 +31,26 @@ Model read_qwen2_tower(const Table& root);
 Model read_qwen3_tower(const Table& root);
 Model read_qwen3_moe_tower(const Table& root);
 
+Model read_cohere(const Table& root);
+Model read_cohere2(const Table& root);
+Model read_stablelm(const Table& root);
+Model read_qwen1(const Table& root);
+Model read_baichuan(const Table& root);
+Model read_chatglm(const Table& root);
+Model read_exaone3(const Table& root);
+Model read_minicpm(const Table& root);
+Model read_ernie(const Table& root);
+Model read_nemotron(const Table& root);
+Model read_glm4_tower(const Table& root);
+
 Model read_gpt2(const Table& root);
+Model read_opt(const Table& root);
+Model read_bloom(const Table& root);
+Model read_falcon(const Table& root);
+Model read_gptj(const Table& root);
+Model read_gpt_neo(const Table& root);
+Model read_gpt_bigcode(const Table& root);
+Model read_phi(const Table& root);
 Model read_mpt(const Table& root);
 Model read_mpt_of_transformers(const Table& root);
 Model read_gpt_neox(const Table& root);
@@ -42,6 +63,10 @@ Model read_jamba(const Table& root);
 Model read_nemotron_h(const Table& root);
 
 Model read_mixtral(const Table& root);
+Model read_deepseek_v1(const Table& root);
+Model read_phimoe(const Table& root);
+Model read_dbrx(const Table& root);
+Model read_glm4_moe_tower(const Table& root);
 Model read_olmoe(const Table& root);
 Model read_minimax_m2(const Table& root);
 Model read_ernie_moe(const Table& root);

@@ -75,6 +75,135 @@ Model read_starcoder2(const Table& root) {
 
 namespace {
 
+// The first of these keys that the file has, else the last: families renamed theirs.
+std::string_view either(const Table& root, std::string_view first, std::string_view second) {
+  return root.has(first) ? first : second;
+}
+
+// Layers, widths and heads of a GPT whose feed-forward is four times as wide unless it is said.
+struct GptKeys {
+  std::string_view layers, hidden, heads, width, positions;
+};
+void read_gpt_widths(const Table& root, const GptKeys& keys, Model& model) {
+  model.layers = root.integer(keys.layers, 1, hf_limits.layers);
+  model.hidden = root.integer(keys.hidden, 1, hf_limits.width);
+  model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
+  model.longest_sequence = root.integer_or(keys.positions, 2048, 1, hf_limits.tokens);
+  model.feed_forward.width = root.integer_or(keys.width, 4 * model.hidden, 1, 4 * hf_limits.width);
+  read_heads(root, {keys.heads, "", keys.hidden}, model);
+}
+
+}  // namespace
+
+// Two rows of its positions belong to no token. Its smallest but one has a table narrower than its
+// layers and norms behind them.
+Model read_opt(const Table& root) {
+  Model model = read_decoder(root, {.width = "ffn_dim", .tied = true});
+  const bool bias = root.flag_or("enable_bias", true);
+  set_bias(model, bias);
+  model.feed_forward.gated = false;
+  model.feed_forward.bias = bias;
+  model.norm_bias = true;
+  model.positions = Positions::learned;
+  model.spare_positions = 2;
+  if (!root.flag_or("do_layer_norm_before", true))
+    root.problem("do_layer_norm_before", "norms behind a sum are not modelled (OPT 350M)");
+  if (root.integer_or("word_embed_proj_dim", model.hidden, 1, hf_limits.width) != model.hidden)
+    root.problem("word_embed_proj_dim", "a table narrower than the layers is not modelled");
+  return model;
+}
+
+Model read_bloom(const Table& root) {
+  Model model = make_gpt(true);
+  read_gpt_widths(
+      root,
+      {either(root, "n_layer", "num_hidden_layers"), either(root, "n_embed", "hidden_size"),
+       either(root, "n_head", "num_attention_heads"), "", "seq_length"},
+      model);
+  model.positions = Positions::alibi;
+  model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
+  model.norms_embedding = true;
+  return model;
+}
+
+// Attention and feed-forward read the same input; from 40B on each has a norm of its own.
+Model read_falcon(const Table& root) {
+  Model model = make_gpt(root.flag_or("bias", false));
+  model.norm_bias = true;
+  read_gpt_widths(
+      root,
+      {either(root, "n_layer", "num_hidden_layers"), "hidden_size",
+       either(root, "n_head", "num_attention_heads"), "ffn_hidden_size", "max_position_embeddings"},
+      model);
+  const bool later = root.flag_or("new_decoder_architecture", false);
+  const std::string_view shared = either(root, "n_head_kv", "num_kv_heads");
+  if (later)
+    model.attention.kv_heads = root.integer_or(shared, model.attention.heads, 1, hf_limits.heads);
+  else if (root.flag_or("multi_query", true))
+    model.attention.kv_heads = 1;
+  if (root.sound() && model.attention.heads % model.attention.kv_heads != 0)
+    root.problem(shared, "must divide the heads");
+  if (root.flag_or("alibi", false)) model.positions = Positions::alibi;
+  model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
+  const std::int64_t norms = root.integer_or("num_ln_in_parallel_attn", later ? 2 : 1, 1, 2);
+  if (later ? norms == 1 : root.flag_or("parallel_attn", true)) model.norms = Norms::once;
+  return model;
+}
+
+// Feed-forward has biases, attention none, and the head has one.
+Model read_gptj(const Table& root) {
+  Model model = make_gpt(true);
+  set_bias(model, false);
+  read_gpt_widths(root, {"n_layer", "n_embd", "n_head", "n_inner", "n_positions"}, model);
+  model.attention.fused_qkv = false;
+  model.attention.rotary = root.integer_or("rotary_dim", 64, 0, model.attention.head_dim);
+  if (model.attention.rotary == model.attention.head_dim) model.attention.rotary = 0;
+  model.norms = Norms::once;
+  model.head_bias = true;
+  if (root.flag_or("tie_word_embeddings", false))
+    root.problem("tie_word_embeddings", "a tied head with a bias is not modelled");
+  return model;
+}
+
+// Its local layers are masks over all scores, which are made all the same.
+Model read_gpt_neo(const Table& root) {
+  Model model = make_gpt(true);
+  read_gpt_widths(
+      root,
+      {"num_layers", "hidden_size", "num_heads", "intermediate_size", "max_position_embeddings"},
+      model);
+  model.attention.fused_qkv = false;
+  model.attention.qkv_bias = false;
+  model.positions = Positions::learned;
+  model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
+  return model;
+}
+
+// GPT-2 with one head of keys and values.
+Model read_gpt_bigcode(const Table& root) {
+  Model model = read_gpt2(root);
+  if (root.flag_or("multi_query", true)) model.attention.kv_heads = 1;
+  return model;
+}
+
+Model read_phi(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, true);
+  model.feed_forward.gated = false;
+  model.feed_forward.bias = true;
+  model.norm_bias = true;
+  model.norms = Norms::once;
+  model.head_bias = true;
+  if (model.tied_embeddings)
+    root.problem("tie_word_embeddings", "a tied head with a bias is not modelled");
+  if (root.flag_or("qk_layernorm", false))
+    root.problem("qk_layernorm", "norms of queries and keys with biases are not modelled");
+  read_rotary(root, "partial_rotary_factor", 0.5, model);
+  return model;
+}
+
+namespace {
+
 Model read_mpt_with(const Table& root, bool no_bias) {
   Model model = make_gpt(!root.flag_or("no_bias", no_bias));
   model.layers = root.integer("n_layers", 1, hf_limits.layers);

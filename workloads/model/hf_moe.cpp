@@ -288,4 +288,49 @@ Model read_bailing_moe_v2(const Table& root) {
   return read_bailing(root, true);
 }
 
+// The first DeepSeek with experts: attention as in Llama.
+Model read_deepseek_v1(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.experts =
+      read_experts(root, {"n_routed_experts", "moe_intermediate_size", "n_shared_experts", ""});
+  model.experts->first_dense = root.integer_or("first_k_dense_replace", 0, 0, hf_limits.layers);
+  root.integer_or("moe_layer_freq", 1, 1, 1);
+  return model;
+}
+
+Model read_phimoe(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.norm_bias = true;
+  model.head_bias = root.flag_or("lm_head_bias", false);
+  model.experts = read_experts(root, {"num_local_experts", "intermediate_size", "", ""});
+  read_window(root, model);
+  return model;
+}
+
+// Its experts are rows of three matrices, which its code takes apart once: no expert's gradient is
+// as large as all of them, as it is where each is cut out of a stack.
+Model read_dbrx(const Table& root) {
+  Model model;
+  model.layers = root.integer("n_layers", 1, hf_limits.layers);
+  model.hidden = root.integer("d_model", 1, hf_limits.width);
+  model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
+  model.longest_sequence = root.integer("max_seq_len", 1, hf_limits.tokens);
+  model.tied_embeddings = root.flag_or("tie_word_embeddings", false);
+  model.attention.fused_qkv = true;
+  read_heads(root, {"n_heads", "", "d_model"}, model);
+  const Table attention = root.table("attn_config"), feed_forward = root.table("ffn_config");
+  model.attention.kv_heads = attention.integer("kv_n_heads", 1, hf_limits.heads);
+  if (root.sound() && model.attention.heads % model.attention.kv_heads != 0)
+    attention.problem("kv_n_heads", "must divide n_heads");
+  model.experts =
+      read_experts(feed_forward, {"moe_num_experts", "ffn_hidden_size", "", "", "moe_top_k"});
+  return model;
+}
+
+Model read_glm4_moe_tower(const Table& root) {
+  return read_text_tower(root, read_glm4_moe);
+}
+
 }  // namespace stepsim

@@ -123,8 +123,9 @@ enum class Positions : std::uint8_t { rotary, learned, alibi, none };
 inline constexpr std::array<std::string_view, 4> positions_names{"rotary", "learned", "alibi",
                                                                  "none"};
 
-// Where a layer has its norms: before attention and feed-forward, behind them, or at both ends.
-enum class Norms : std::uint8_t { before, behind, both };
+// Where a layer has its norms: before attention and feed-forward, behind them, at both ends, or one
+// before the layer, whose result both read.
+enum class Norms : std::uint8_t { before, behind, both, once };
 
 // What a layer is made of: how its tokens hear of each other, and what follows.
 struct LayerKind {
@@ -156,9 +157,12 @@ struct Model {
   std::int64_t vocabulary = 0;
   std::int64_t looked_up = 0;  // rows of the table, where a rank has more of it than of the head
   std::int64_t longest_sequence = 0;
-  Positions positions = Positions::rotary;  // learned: a row for each of longest_sequence
+  Positions positions = Positions::rotary;  // learned: a row for each of longest_sequence ...
+  std::int64_t spare_positions = 0;         // ... and so many that no token has
   bool tied_embeddings = false;
   bool norm_bias = false;
+  bool norms_embedding = false;  // a norm behind the table
+  bool head_bias = false;
   Norms norms = Norms::before;
   bool caps_logits = false;  // a tanh bounds them
   Attention attention;
@@ -169,6 +173,7 @@ struct Model {
   ModelPart part;
 
   std::int64_t rows_of_table() const { return looked_up > 0 ? looked_up : vocabulary; }
+  std::int64_t rows_of_positions() const { return longest_sequence + spare_positions; }
 
   friend bool operator==(const Model&, const Model&) = default;
 };

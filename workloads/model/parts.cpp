@@ -328,7 +328,7 @@ std::vector<Part> layer_parts(const Model& model, std::int64_t layer) {
   // A norm of this name stands here in all families, once behind, once before.
   if (first && behind) norm("post_attention_layernorm", Role::attention_norm);
   if (first && both) norm("post_attention_layernorm", Role::attention_result_norm);
-  if (second && !behind)
+  if (second && !behind && model.norms != Norms::once)
     norm(both ? "pre_feedforward_layernorm" : "post_attention_layernorm", Role::feed_forward_norm);
   if (kind.follows == LayerKind::Follows::experts) add_moe(list, model);
   if (kind.follows == LayerKind::Follows::feed_forward)
@@ -349,11 +349,15 @@ std::vector<Part> outer_parts(const Model& model) {
   add_container(list, "model");
   if (model.part.embeds) table("model.embed_tokens", Role::embedding, model.rows_of_table());
   if (model.positions == Positions::learned && model.part.embeds)
-    table("model.embed_positions", Role::positions, model.longest_sequence);
+    table("model.embed_positions", Role::positions, model.rows_of_positions());
+  if (model.norms_embedding && model.part.embeds)
+    add_vector(list, "model.embed_norm", Role::embedding_norm, model.hidden, model.norm_bias);
   if (model.positions == Positions::rotary) add_container(list, "model.rotary_emb");
   if (!model.part.predicts) return list;
   add_vector(list, "model.norm", Role::final_norm, model.hidden, model.norm_bias);
-  table("lm_head", Role::head, model.vocabulary).borrowed = model.tied_embeddings;
+  Part& head = table("lm_head", Role::head, model.vocabulary);
+  head.borrowed = model.tied_embeddings;
+  head.bias = model.head_bias;
   return list;
 }
 

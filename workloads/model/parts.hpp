@@ -18,6 +18,7 @@ enum class Role : std::uint8_t {
   container,  // called, with hooks of its own, and nothing else
   embedding,
   positions,
+  embedding_norm,
   attention_norm,
   query,
   key,

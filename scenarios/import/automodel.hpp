@@ -1,0 +1,11 @@
+// A recipe of NeMo AutoModel in the words of a scenario.
+#pragma once
+
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+
+namespace stepsim {
+
+Translation translate_automodel(const SourceQuestion& question, const Document& document);
+
+}  // namespace stepsim

@@ -1,0 +1,11 @@
+// A recipe's file of torchtune in the words of a scenario.
+#pragma once
+
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+
+namespace stepsim {
+
+Translation translate_torchtune(const SourceQuestion& question, const Document& document);
+
+}  // namespace stepsim
