@@ -7,6 +7,7 @@
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/sources.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -56,6 +57,14 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
          "\n";
 }
 
+namespace {
+
+bool says_how_full(const Scenario& scenario) {
+  return scenario.job.documents.mean > 0 || holds(scenario.said, "job.fill", &SaidKey::path);
+}
+
+}  // namespace
+
 std::string taken_text(std::span<const ReadSide> sides) {
   std::vector<std::pair<std::string, std::string>> said;  // a text, and whose it is
   for (const ReadSide& side : sides) {
@@ -73,6 +82,15 @@ std::string taken_text(std::span<const ReadSide> sides) {
   std::string all;
   for (const auto& [text, whose] : said)
     all += fmt::format("{}{}\n\n", sides.size() > 1 ? fmt::format("of {}:\n", whose) : "", text);
+  const auto open_rows = std::ranges::find_if(sides, [&](const ReadSide& side) {
+    return !side.scenario.job.packed && !says_how_full(side.scenario);
+  });
+  if (open_rows != sides.end() &&
+      std::ranges::any_of(sides, [](const ReadSide& side) { return side.scenario.job.packed; }))
+    all += fmt::format(
+        "note: rows of {} are not packed, and nothing says how long they are: they count as full. "
+        "What packing\ngains follows from job.document_length, with `mean` in tokens\n\n",
+        open_rows->name);
   return all;
 }
 

@@ -429,7 +429,8 @@ void add_translation(const Translation& source, Scenario& scenario) {
   for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {
     std::vector<std::string> keys;
     for (const SourceKey& key : source.keys)
-      if (key.fate == fate) keys.push_back(key.key);
+      if (key.fate == fate)
+        keys.push_back(key.remark.empty() ? key.key : fmt::format("{} ({})", key.key, key.remark));
     if (!keys.empty())
       notes.push_back(fmt::format("{}: {}", fmt::join(keys, ", "),
                                   key_fate_titles[static_cast<std::size_t>(fate)]));

@@ -296,6 +296,10 @@ void put_adapters(MappedSource& source) {
     return source.problem("adapter", fmt::format("expected {}, found \"{}\"{}", one_of(known),
                                                  adapter, did_you_mean(adapter, known)));
   const bool linear = source.on("lora_target_linear"), quantised = source.on("load_in_4bit");
+  if (adapter == "qlora" && source.says("load_in_4bit") && !quantised)
+    source.problem("load_in_4bit", "Axolotl has no qlora without it");
+  if (adapter == "qlora" && source.on("load_in_8bit"))
+    source.problem("load_in_8bit", "Axolotl has no qlora with it");
   const bool experts = source.on("quantize_moe_experts") && quantised;
   if (source.on("quantize_moe_experts") && !quantised)
     source.without("quantize_moe_experts", "frozen matrices are counted with 16 bits");

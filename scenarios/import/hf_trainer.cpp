@@ -123,8 +123,9 @@ class TrainerReader {
     } else if (!deepspeed.empty() && !fsdp.empty()) {
       source_.problem("deepspeed", "stands beside fsdp: the trainer takes one of them");
     } else if (!deepspeed.empty()) {
-      const bool named = program_.deepspeed_by_name && deepspeed.find('.') == std::string::npos;
-      sharding_ = put_deepspeed_file(source_, "deepspeed", named ? deepspeed + ".json" : deepspeed);
+      const bool by_name = program_.deepspeed_by_name && deepspeed.find('.') == std::string::npos;
+      sharding_ =
+          put_deepspeed_file(source_, "deepspeed", by_name ? deepspeed + ".json" : deepspeed);
     } else if (fsdp == "fsdp2" && program_.deepspeed_by_name) {
       sharding_ = put_fsdp(source_, {.key = "fsdp", .strategy = "full_shard", .version = "2"});
       checkpoints_inside_ = true;
@@ -386,7 +387,9 @@ void read_factory_adapter(TrainerReader& reader) {
         "finetuning_type",
         fmt::format("expected {}, found \"{}\"{}", one_of(known), type, did_you_mean(type, known)));
   if (type == "freeze")
-    source.without("finetuning_type", "all parameters have gradients and states");
+    return source.problem("finetuning_type",
+                          "freeze trains the last layers alone, which is not modelled; full and "
+                          "lora are");
   if (type != "lora") return;
   const std::int64_t bits = source.whole("quantization_bit", 0, 0, 16);
   std::vector<std::string> modules = words_at(source, "lora_target");

@@ -70,7 +70,7 @@ const MethodName* method_of_folders_above(const std::string& file) {
     const std::string name = in_small_letters(folder.filename().string());
     for (std::size_t first = 0; first < name.size();) {
       const std::size_t end = std::min(name.find_first_of("_-", first), name.size());
-      for (const MethodName& each : method_names)
+      for (const MethodName& each : trainer_methods)
         if (name.substr(first, end - first) == each.name) return &each;
       first = end + 1;
     }

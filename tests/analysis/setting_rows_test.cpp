@@ -169,6 +169,24 @@ TEST_CASE("many settings are sampled and still add up to the gap", "[explain]") 
   CHECK(row_of(rows, "k9")->seconds.value == Approx(10 - 0.25).margin(0.3));
 }
 
+TEST_CASE("a batch in other parts is one choice, and another batch is two", "[explain]") {
+  std::vector<DifferingSetting> settings{
+      {.key = "job.micro_batch", .a = "1", .b = "8", .text_a = "1", .text_b = "8"},
+      {.key = "job.gradient_accumulation", .a = "8", .b = "1", .text_a = "8", .text_b = "1"}};
+  // Eight rows: each micro-batch costs a second, each row two.
+  const auto replayed = [&](const Joined& joined) {
+    const double rows = joined[0] ? 8 : 1, batches = joined[1] ? 1 : 8;
+    return Seconds{batches * (1 + 2 * rows)};
+  };
+  const SettingRows one = setting_rows(settings, {24}, {17}, replayed, {});
+  REQUIRE(one.rows.size() == 1);
+  CHECK(one.rows.front().seconds.value == 7);
+  CHECK(one.rows.front().alone.value == 17);
+  CHECK(one.rows.front().joined == Joined(2, true));
+  settings.back().b = "2";
+  CHECK(setting_rows(settings, {24}, {17}, replayed, {}).rows.size() == 2);
+}
+
 TEST_CASE("what no setting says is the rest", "[explain]") {
   std::vector<DifferingSetting> settings(1);
   settings.front().key = "k";

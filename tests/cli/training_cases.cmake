@@ -240,6 +240,8 @@ cli("check of a sentence" HEAVY ARGS check "A is at least 3x faster than B" llam
   OUTPUT "^refuted +0 % of 8 draws +A is at least 3x faster than B\n  no: [0-9.]+, likely [0-9.]+ to [0-9.]+. it holds in 0 of 8 draws of the constants\n  -> A.tokens_per_second / B.tokens_per_second is ")
 cli("check of one GPU against another" HEAVY ARGS check "A is at least 1.2x faster than B" qwen3-0.6b-4x2048 --set cluster.node=a100-8 --draws 8
   OUTPUT "supported +100 % of 8 draws.*A is .*moved most by")
+cli("check of a GPU whose capacity a rule holds" HEAVY ARGS check "A is slower than B" qwen3-0.6b-4x2048 --set cluster.node=b200-8 --draws 8
+  OUTPUT "supported +100 % of 8 draws")
 cli("check of another program's file" HEAVY ARGS check "A fits" @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml --nodes 1 --draws 8
   OUTPUT "^not in the file.*taken.*supported")
 cli("check of a sentence in a line" HEAVY ARGS check "A fits" mpt7b-zero2 --draws 8 --brief OUTPUT "^yes: it holds in 8 of 8 draws of the constants\n$")

@@ -5,6 +5,7 @@
 
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -79,7 +80,11 @@ ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::st
     tasks.emplace_back([&] {
       std::vector<Setting> with = settings;
       with.push_back(at_other_end(constant));
-      return costs_with(data, source, with);
+      try {
+        return costs_with(data, source, with);
+      } catch (const UserError&) {  // held by a rule, as a capacity is by what is usable of it
+        return costs_with(data, source, settings);
+      }
     });
   const std::vector<ByCause<double>> answers = in_workers(tasks, usual_workers());
   const ByCause<double>& stated = answers.front();

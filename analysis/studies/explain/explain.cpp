@@ -143,10 +143,8 @@ std::optional<Cause> most_changed_cause(const ExplainedSide& from, const Explain
 std::optional<ChangedStep> changed_step(const NamedStep& a, const ExplainedSide& before,
                                         const std::vector<DifferingSetting>& settings,
                                         const SettingRow& row, const ExplainOptions& options) {
-  Joined joined(settings.size());
-  for (std::size_t i = 0; i < settings.size(); ++i) joined[i] = settings[i].key == row.setting.key;
   NamedStep changed = a;
-  changed.scenario = mixture(options.data, source_of(a), settings, joined);
+  changed.scenario = mixture(options.data, source_of(a), settings, row.joined);
   try {
     const ExplainedSide side = observe(changed).side;
     return ChangedStep{side.step_time, side.needed, side.fit, most_changed_cause(before, side)};

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -61,6 +63,13 @@ class MixedTimes {
   std::map<Joined, double> times_;
 };
 
+std::optional<double> number_of(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, failed] = std::from_chars(text.data(), end, value);
+  return failed == std::errc() && at == end ? std::optional(value) : std::nullopt;
+}
+
 bool alike(double x, double y) {
   return std::abs(x - y) <= replay_rounding * std::max(std::abs(x), std::abs(y));
 }
@@ -105,18 +114,41 @@ Screened screened(const std::vector<DifferingSetting>& settings, MixedTimes& tim
   return result;
 }
 
+// Two numbers whose product is the same on both sides are one choice: a batch in other parts, a
+// sequence that is shared out in another way. Alone each of them is another job.
+constexpr std::array one_choice = std::to_array<std::array<std::string_view, 2>>(
+    {{"job.micro_batch", "job.gradient_accumulation"},
+     {"strategy.sequence_parallel.ulysses", "strategy.sequence_parallel.ring"}});
+
+bool are_one_choice(const DifferingSetting& x, const DifferingSetting& y) {
+  const auto named = [&](const std::array<std::string_view, 2>& keys) {
+    return (keys[0] == x.key && keys[1] == y.key) || (keys[1] == x.key && keys[0] == y.key);
+  };
+  if (std::ranges::none_of(one_choice, named)) return false;
+  const auto a = number_of(x.a), b = number_of(x.b), other_a = number_of(y.a),
+             other_b = number_of(y.b);
+  return a && b && other_a && other_b && *a * *other_a == *b * *other_b;
+}
+
 // Beyond the most that there is room for, those that move A least are one player.
-Players players_of(const std::vector<std::size_t>& acting, const MixedTimes& times, double a) {
+Players players_of(const std::vector<DifferingSetting>& settings,
+                   const std::vector<std::size_t>& acting, const MixedTimes& times, double a) {
   std::vector<std::size_t> order = acting;
   std::ranges::stable_sort(order, [&](std::size_t x, std::size_t y) {
     return std::abs(times.of(times.alone(x)) - a) > std::abs(times.of(times.alone(y)) - a);
   });
   Players players;
-  for (const std::size_t setting : order)
-    if (players.size() < most_players)
+  for (const std::size_t setting : order) {
+    const auto partner = std::ranges::find_if(players, [&](const std::vector<std::size_t>& each) {
+      return are_one_choice(settings[each.front()], settings[setting]);
+    });
+    if (partner != players.end())
+      partner->push_back(setting);
+    else if (players.size() < most_players)
       players.push_back({setting});
     else
       players.back().push_back(setting);
+  }
   return players;
 }
 
@@ -132,15 +164,24 @@ std::vector<double> worth_of(const ShapleyPlan& plan, const Players& players, st
 
 SettingRow row_of(const std::vector<DifferingSetting>& settings,
                   const std::vector<std::size_t>& player, const ShapleyValue& value,
-                  const MixedTimes& times) {
+                  MixedTimes& times) {
   const double step = times.of(Joined(settings.size()));
   const bool known = value.standard_error <= replay_rounding * step;
+  Joined joined(settings.size());
+  for (const std::size_t setting : player) joined[setting] = true;
+  times.ask({joined});
   SettingRow row{.setting = settings[player.front()],
+                 .joined = joined,
                  .seconds = {value.value},
                  .standard_error = {known ? 0 : value.standard_error},
-                 .alone = {times.of(times.alone(player.front()))},
+                 .alone = {times.of(joined)},
                  .changed = {}};
-  for (std::size_t i = 1; i < player.size(); ++i) row.setting.key += ", " + settings[player[i]].key;
+  for (std::size_t i = 1; i < player.size(); ++i) {
+    const DifferingSetting& other = settings[player[i]];
+    row.setting.key += ", " + other.key;
+    row.setting.text_a += ", " + other.text_a;
+    row.setting.text_b += ", " + other.text_b;
+  }
   return row;
 }
 
@@ -154,7 +195,7 @@ SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds 
   MixedTimes times(settings.size(), a, replayed, options);
   const Screened found = screened(settings, times);
   for (const std::size_t i : found.idle) result.idle.push_back(settings[i]);
-  const Players players = players_of(found.acting, times, a.value);
+  const Players players = players_of(settings, found.acting, times, a.value);
   const auto [plan, values] = study_shapley(
       players.size(), options.most_replays, options.precise.value, options.seed,
       [&](const ShapleyPlan& some) { return worth_of(some, players, settings.size(), times); });

@@ -23,7 +23,8 @@ struct ChangedStep {
 };
 
 struct SettingRow {
-  DifferingSetting setting;
+  DifferingSetting setting;            // or several that are one choice, in its words
+  Joined joined{};                     // which ones
   Seconds seconds;                     // of the gap: positive, it makes A slower
   Seconds standard_error;              // 0: exact
   Seconds alone;                       // A's step with this alone as in B
