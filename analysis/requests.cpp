@@ -10,9 +10,10 @@ namespace {
 
 constexpr double same_bytes = 0.5;
 
-class Requests {
+class RequestReader {
  public:
-  Requests(const OpGraph& graph, const Timeline& timeline) : graph_(graph), timeline_(timeline) {}
+  RequestReader(const OpGraph& graph, const Timeline& timeline)
+      : graph_(graph), timeline_(timeline) {}
 
   void take(std::size_t change) {
     live_[timeline_[change].tensor_class].push_back(all_.size());
@@ -71,7 +72,7 @@ class Requests {
 }  // namespace
 
 std::vector<Request> requests_of(const OpGraph& graph, const Timeline& timeline) {
-  Requests requests(graph, timeline);
+  RequestReader requests(graph, timeline);
   for (std::size_t i = 0; i < timeline.size(); ++i) {
     if (timeline[i].pool != Pool::device) continue;
     if (timeline[i].bytes > 0)

@@ -1,6 +1,7 @@
 #include "cli/source_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -66,22 +67,26 @@ bool says_how_full(const Scenario& scenario) {
 }  // namespace
 
 std::string taken_text(std::span<const ReadSide> sides) {
-  std::vector<std::pair<std::string, std::string>> said;  // a text, and whose it is
+  struct Said {
+    std::string text;
+    std::vector<std::string> whose;
+  };
+  std::vector<Said> said;
   for (const ReadSide& side : sides) {
     std::string text = assumptions_text(side.scenario.assumptions);
     for (const std::string& note : side.scenario.notes)
       if (note.starts_with(side.source + ":")) text += fmt::format("note: {}\n", note);
     if (text.empty()) continue;
     text = text.substr(0, text.find_last_not_of('\n') + 1);
-    const auto same = std::ranges::find(said, text, &std::pair<std::string, std::string>::first);
-    if (same == said.end())
-      said.emplace_back(std::move(text), side.name);
-    else
-      same->second += " and " + side.name;
+    auto same = std::ranges::find(said, text, &Said::text);
+    if (same == said.end()) same = said.insert(same, {std::move(text), {}});
+    same->whose.push_back(side.name);
   }
   std::string all;
-  for (const auto& [text, whose] : said)
-    all += fmt::format("{}{}\n\n", sides.size() > 1 ? fmt::format("of {}:\n", whose) : "", text);
+  for (const auto& [text, whose] : said) {
+    if (whose.size() < sides.size()) all += fmt::format("of {}:\n", fmt::join(whose, " and "));
+    all += text + "\n\n";
+  }
   const auto open_rows = std::ranges::find_if(sides, [&](const ReadSide& side) {
     return !side.scenario.job.packed && !says_how_full(side.scenario);
   });

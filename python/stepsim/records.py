@@ -273,6 +273,7 @@ RunResult = TypedDict(
         "operation": "str",  # at the peak
         "classes": "dict[str, Any]",  # what is held at the peak
         "shown_by_device_bytes": "float",  # what the device's own tool shows
+        "shown_by_device_interval_bytes": "list[float]",  # nine in ten of layouts
         "mapped_before_update_bytes": "float | None",  # when an update begins, where each step gives memory back; else null
         "reserved_bytes": "float",  # that the allocator has after two steps, used or not
         "context_bytes": "float",  # of the framework's context
@@ -366,6 +367,52 @@ GrpoFaster = TypedDict(
     total=False,
 )
 
+GrpoToMakeItFitRemedies = TypedDict(
+    "GrpoToMakeItFitRemedies",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+GrpoToMakeItFitPairs = TypedDict(
+    "GrpoToMakeItFitPairs",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+GrpoToMakeItFitMoreNodes = TypedDict(
+    "GrpoToMakeItFitMoreNodes",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+GrpoToMakeItFit = TypedDict(
+    "GrpoToMakeItFit",
+    {
+        "remedies": "list[GrpoToMakeItFitRemedies]",  # single changes that would make it fit
+        "pairs": "list[GrpoToMakeItFitPairs]",  # of changes, where no single one is enough
+        "more_nodes": "list[GrpoToMakeItFitMoreNodes]",  # that would make it fit
+    },
+    total=False,
+)
+
 GrpoResult = TypedDict(
     "GrpoResult",
     {
@@ -418,6 +465,9 @@ GrpoResult = TypedDict(
         "lost_share": "float | None",  # of it: steps done again
         "down_share": "float | None",  # of it: until steps go on
         "save_steps": "float | None",  # between checkpoints
+        "engine_failures": "float | None",  # in the whole run
+        "expected_engine_failures": "float | None",  # in measured steps
+        "unbroken_step_time_s": "float | None",  # a step where no engine fails
         "events": "float | None",  # that were handled
         "bottleneck": "str | None",  # what the step waits for most
         "verdict": "str",  # fits or oom
@@ -426,6 +476,7 @@ GrpoResult = TypedDict(
         "warnings": "list[Any]",  # what is not as it should be
         "cost": "GrpoCost | None",  # with --price or --power
         "faster": "GrpoFaster | None",  # what would make it faster, with --faster
+        "to_make_it_fit": "GrpoToMakeItFit | None",  # with --faster, where it does not
     },
     total=False,
 )
@@ -563,6 +614,7 @@ MemoryResult = TypedDict(
         "operation": "str",  # at the peak
         "classes": "dict[str, Any]",  # what is held at the peak
         "shown_by_device_bytes": "float",  # what the device's own tool shows
+        "shown_by_device_interval_bytes": "list[float]",  # nine in ten of layouts
         "mapped_before_update_bytes": "float | None",  # when an update begins, where each step gives memory back; else null
         "reserved_bytes": "float",  # that the allocator has after two steps, used or not
         "context_bytes": "float",  # of the framework's context
@@ -621,12 +673,51 @@ GrpoMemoryMemory = TypedDict(
     total=False,
 )
 
+GrpoMemoryRemedies = TypedDict(
+    "GrpoMemoryRemedies",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+GrpoMemoryPairs = TypedDict(
+    "GrpoMemoryPairs",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+GrpoMemoryMoreNodes = TypedDict(
+    "GrpoMemoryMoreNodes",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
 GrpoMemoryResult = TypedDict(
     "GrpoMemoryResult",
     {
         "verdict": "str",  # fits or oom
         "reason": "str | None",  # the first thing that does not fit
         "memory": "GrpoMemoryMemory",  # at three moments
+        "remedies": "list[GrpoMemoryRemedies]",  # single changes that would make it fit
+        "pairs": "list[GrpoMemoryPairs]",  # of changes, where no single one is enough
+        "more_nodes": "list[GrpoMemoryMoreNodes]",  # that would make it fit
     },
     total=False,
 )

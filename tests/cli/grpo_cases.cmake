@@ -146,3 +146,9 @@ cli("grpo claim" ARGS check grpo-claim.yaml CODE 1 SHELL "cd @ROOT@/tests/cli &&
   OUTPUT "supported +100 % .*engines-of-four-gpus-cannot-stand-there.*refuted +0 % .*steps-per-second.*bound by")
 cli("a sync by Gloo inside one node" ARGS run grpo-tulu-8b-8h100 --set job.vllm_sync_backend=gloo --set "job.num_learners_per_node=[1]"
   --set job.vllm_num_engines=1 --set strategy.offload.optimizer=cpu --samples 0 --faster 0 OUTPUT "1 learner, 1 engine.*\nstep time +[0-9.]+")
+
+# ---- what would make a job fit ----
+cli("memory of a GRPO job says what would make it fit" ARGS memory grpo-32b-two-learners-oom CODE 1
+  OUTPUT "does not fit: .*\n\nto make it fit, each alone +needed +verdict +step +tok/s/GPU\n")
+cli("memory of a GRPO job that gathers too much" ARGS memory grpo-32b-packed --set job.gather_whole_model=true --set job.num_learners_per_node=[4] CODE 1
+  OUTPUT "\nto make it fit, together +needed .*\njob.gather_whole_model: false, ")

@@ -9,7 +9,7 @@ set(json ${folder}/small_zero3.json)
 
 # ---- as they are ----
 cli("an Axolotl file is run as it is" ARGS run ${sft} --samples 0 --faster 0
-  OUTPUT "^not in the file +taken +because +change it with\n[- ]+\nmodel +llama-3.2-1b for meta-llama/Llama-3.2-1B-Instruct +it is llama-3.2-1b of the catalogue +--model NAME\nmachine +mi300x-8 +the file is called 8xMI300 .*\nsize of the data set +not known.*step time .*small-sft.8xMI300.yaml: neftune_noise_alpha, saves_per_epoch: not modelled; the result is without it\n")
+  OUTPUT "^not in the file +taken +because +change it with\n[- ]+\nmodel +llama-3.2-1b for meta-llama/Llama-3.2-1B-Instruct +it is llama-3.2-1b of the catalogue +--model NAME\nmachine +mi300x-8 +the file is called 8xMI300 .*\nsize of the data set +not known.*step time .*small-sft.8xMI300.yaml: neftune_noise_alpha .noise on[^\n]*, saves_per_epoch .how many[^\n]*: not modelled; the result is without it\n")
 cli("keys of an Axolotl file that do nothing are said" ARGS run ${sft} --samples 0 --faster 0
   OUTPUT "small_zero3.json: offload_param stands outside zero_optimization, where DeepSpeed does not look: nothing is offloaded\n")
 cli("a model is found by the file that wrote it" ARGS memory ${dpo}

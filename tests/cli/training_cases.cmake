@@ -240,6 +240,8 @@ cli("check of a sentence" HEAVY ARGS check "A is at least 3x faster than B" llam
   OUTPUT "^refuted +0 % of 8 draws +A is at least 3x faster than B\n  no: [0-9.]+, likely [0-9.]+ to [0-9.]+. it holds in 0 of 8 draws of the constants\n  -> A.tokens_per_second / B.tokens_per_second is ")
 cli("check of one GPU against another" HEAVY ARGS check "A is at least 1.2x faster than B" qwen3-0.6b-4x2048 --set cluster.node=a100-8 --draws 8
   OUTPUT "supported +100 % of 8 draws.*A is .*moved most by")
+cli("import with another number of nodes than the file's name" ARGS import @WORK@/run.2x8.yaml --nodes 4
+  SHELL "sed 's|^deepspeed:.*||' @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml >@WORK@/run.2x8.yaml; \"$@\"" OUTPUT "\ncluster: .node: [a-z0-9-]+, nodes: 4.")
 cli("check of a GPU whose capacity a rule holds" HEAVY ARGS check "A is slower than B" qwen3-0.6b-4x2048 --set cluster.node=b200-8 --draws 8
   OUTPUT "supported +100 % of 8 draws")
 cli("check of another program's file" HEAVY ARGS check "A fits" @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml --nodes 1 --draws 8
@@ -248,7 +250,7 @@ cli("check of a sentence in a line" HEAVY ARGS check "A fits" mpt7b-zero2 --draw
 cli("check of a sentence without scenarios" ARGS check "A fits" CODE 2
   ERROR "\"A fits\": which scenarios? name them behind the sentence")
 cli("check of a file with a setting" ARGS check --set strategy.zero=2 CODE 2
-  ERROR "--set and --price belong to a sentence such as \"A fits\"; a file of claims has `set` of its own")
+  ERROR "--set, --price and what says machine or model belong to a sentence such as \"A fits\"; a file of claims has `set` of its own")
 
 # ---- what to do next ----
 cli("run says what would make it faster" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 2

@@ -187,6 +187,15 @@ TEST_CASE("what trains nothing is refused", "[scenarios][sources]") {
   CHECK(refusal("model_name_or_path: Qwen/Qwen3-8B\nstage: sft\ndo_predict: true\ncutoff_len: 9\n"
                 "finetuning_type: lora\n",
                 "own.yaml") == "without do_train: true nothing is trained");
+  CHECK(refusal("model_name_or_path: Qwen/Qwen3-8B\nstage: sft\ndo_train: true\ncutoff_len: 9\n"
+                "finetuning_type: freeze\n",
+                "own.yaml")
+            .starts_with("freeze trains the last layers alone"));
+  const std::string quantised = small_file + "adapter: qlora\n";
+  CHECK(refusal(quantised + "load_in_4bit: false\n", "own.yaml") ==
+        "Axolotl has no qlora without it");
+  CHECK(refusal(quantised + "load_in_4bit: true\nload_in_8bit: true\n", "own.yaml") ==
+        "Axolotl has no qlora with it");
   CHECK(refusal("model_name_or_path: Qwen/Qwen3-8B\ntemplate: qwen\ninfer_backend: vllm\n",
                 "own.yaml") == "is a file of LLaMA-Factory for inference, which trains nothing");
   CHECK(refusal("python expand.py --model_name_or_path Qwen/Qwen3-8B --output_dir out\n", "own.sh")

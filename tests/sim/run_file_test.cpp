@@ -124,7 +124,8 @@ TEST_CASE("a changed byte is noticed or harmless", "[sim]") {
   for (int i = 0; i < 500; ++i) {
     std::string damaged = image;
     const std::size_t place = generator() % damaged.size();
-    damaged[place] = static_cast<char>(damaged[place] ^ (1 + generator() % 255));
+    damaged[place] =
+        static_cast<char>(static_cast<unsigned char>(damaged[place]) ^ (1 + generator() % 255));
     CAPTURE(i, place);
     check_damaged(folder, damaged, image);
   }

@@ -68,8 +68,8 @@ TEST_CASE("a table without rows is a header", "[analysis]") {
 
 TEST_CASE("wrapped text stays within the width and keeps every word", "[analysis]") {
   const std::string text = "one two three four five six seven eight nine ten eleven twelve";
-  const std::size_t width = GENERATE(8, 11, 20, 40, 200);
-  const std::size_t indent = GENERATE(0, 2);
+  const std::size_t width = GENERATE(8u, 11u, 20u, 40u, 200u);
+  const std::size_t indent = GENERATE(0u, 2u);
   CAPTURE(width, indent);
   const std::string wrapped = std::string(indent, ' ') + wrap(text, width, indent);
   std::string words;

@@ -82,7 +82,7 @@ TriedChange change_with(const NextStepQuestion& question, std::vector<Setting> s
     if (changed.grpo) {
       const GrpoMemory memory = grpo_memory(changed);
       change.fit = memory.failure ? Fit::oom : Fit::fits;
-      change.needed = std::max(memory.learner.most(), memory.engine.most());
+      change.needed = memory.learner.most();
     } else {
       const Footprint needs = footprint(changed);
       change.fit = needs.fit();
