@@ -16,6 +16,7 @@
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 
@@ -110,10 +111,11 @@ std::vector<Claim> claims_of(const CommandLine& line, const Options& options) {
 
 // What was taken for the scenarios of a sentence.
 std::string taken_for(const std::string& data, const Claim& claim) {
-  std::vector<Scenario> scenarios;
-  for (const ClaimScenario& each : claim.scenarios)
-    scenarios.push_back(load_scenario(data, each.source, each.settings));
+  const auto scenarios = mapped(claim.scenarios, [&](const ClaimScenario& each) {
+    return load_scenario(data, each.source, each.settings);
+  });
   std::vector<ReadSide> sides;
+  sides.reserve(scenarios.size());
   for (std::size_t i = 0; i < scenarios.size(); ++i)
     sides.push_back({claim.scenarios[i].alias, claim.scenarios[i].source, scenarios[i]});
   return taken_text(sides);

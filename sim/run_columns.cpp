@@ -334,7 +334,8 @@ void validate(const Run& run) {
                 index(effect.tensor_class) < names,
             "a memory effect is of no known operation, rank or class");
   for (const MemoryEffect& effect : run.graph.memory())
-    require(std::abs(effect.bytes) <= most_of_a_request, "a memory effect is larger than any machine");
+    require(std::abs(effect.bytes) <= most_of_a_request,
+            "a memory effect is larger than any machine");
   for (const Scalar& scalar : run.summary)
     require(is_name(scalar.name), "a summary's name has other characters than a-z, 0-9 and _");
 }

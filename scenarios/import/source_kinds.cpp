@@ -64,40 +64,44 @@ std::vector<SourceKind> kinds_of_settings() {
        .takes_file = true,
        .sets_keys = true,
        .file_option = "config",
-       .goes_on = true},
-      {.name = "open-instruct-tuning",
-       .title = "arguments of open-instruct's supervised training",
-       .translate = translate_open_instruct_tuning,
-       .programs = {"*open_instruct/finetune*.py", "*open_instruct/dpo_tune_cache*.py",
-                    "open_instruct.finetune*", "open_instruct.dpo_tune_cache*"},
-       .takes_file = true},
-      {.name = "open-instruct",
-       .title = "settings of open-instruct's GRPO",
-       .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
-       .translate = translate_open_instruct,
-       .programs = {"*grpo_fast.py", "open_instruct.grpo_fast", "*open_instruct/finetune*.py",
-                    "*open_instruct/dpo*.py", "*open_instruct/reward_modeling.py",
-                    "*open_instruct/ppo*.py", "*open_instruct/grpo.py",
-                    "*open_instruct/olmo_core_finetune.py"}},
-      {.name = "automodel",
-       .title = "a file of NeMo AutoModel",
-       .marks = {"step_scheduler"},
-       .beside = {"dist_env", "distributed", "recipe"},
-       .translate = translate_automodel},
-      {.name = "torchtune",
-       .title = "a torchtune file",
-       .marks = {"checkpointer"},
-       .beside = {"tokenizer", "model", "loss"},
-       .translate = translate_torchtune},
-      {.name = "torchtitan",
-       .title = "a TorchTitan file",
-       .marks = {"training"},
-       .beside = {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
-       .translate = translate_torchtitan,
-       .programs = {"torchtitan.train", "*torchtitan/train.py"},
-       .takes_file = true,
-       .toml = true,
-       .file_option = "job.config_file"}};
+       .goes_on = true}};
+}
+
+// Of programs with a file for each recipe, or arguments of their own.
+std::vector<SourceKind> kinds_of_recipes() {
+  return {{.name = "open-instruct-tuning",
+           .title = "arguments of open-instruct's supervised training",
+           .translate = translate_open_instruct_tuning,
+           .programs = {"*open_instruct/finetune*.py", "*open_instruct/dpo_tune_cache*.py",
+                        "open_instruct.finetune*", "open_instruct.dpo_tune_cache*"},
+           .takes_file = true},
+          {.name = "open-instruct",
+           .title = "settings of open-instruct's GRPO",
+           .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
+           .translate = translate_open_instruct,
+           .programs = {"*grpo_fast.py", "open_instruct.grpo_fast", "*open_instruct/finetune*.py",
+                        "*open_instruct/dpo*.py", "*open_instruct/reward_modeling.py",
+                        "*open_instruct/ppo*.py", "*open_instruct/grpo.py",
+                        "*open_instruct/olmo_core_finetune.py"}},
+          {.name = "automodel",
+           .title = "a file of NeMo AutoModel",
+           .marks = {"step_scheduler"},
+           .beside = {"dist_env", "distributed", "recipe"},
+           .translate = translate_automodel},
+          {.name = "torchtune",
+           .title = "a torchtune file",
+           .marks = {"checkpointer"},
+           .beside = {"tokenizer", "model", "loss"},
+           .translate = translate_torchtune},
+          {.name = "torchtitan",
+           .title = "a TorchTitan file",
+           .marks = {"training"},
+           .beside = {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
+           .translate = translate_torchtitan,
+           .programs = {"torchtitan.train", "*torchtitan/train.py"},
+           .takes_file = true,
+           .toml = true,
+           .file_option = "job.config_file"}};
 }
 
 // Of programs over the trainer of transformers.
@@ -235,6 +239,7 @@ const std::vector<SourceKind>& known_kinds() {
           "num_layers", "num-layers"}},
         {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
     for (SourceKind& kind : kinds_of_settings()) kinds.push_back(std::move(kind));
+    for (SourceKind& kind : kinds_of_recipes()) kinds.push_back(std::move(kind));
     for (SourceKind& kind : kinds_of_trainers()) kinds.push_back(std::move(kind));
     return kinds;
   }();

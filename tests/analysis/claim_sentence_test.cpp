@@ -32,7 +32,8 @@ struct Sentence {
 
 const std::string forms =
     "; such sentences can: \"A is faster than B\", \"A is 2x faster than B\", \"A is at least 20 % "
-    "slower than B\", \"A needs 20 % less memory than B\", \"A needs under 70 GB\", \"A takes at most 20 s\", \"A takes "
+    "slower than B\", \"A needs 20 % less memory than B\", \"A needs under 70 GB\", \"A takes at "
+    "most 20 s\", \"A takes "
     "about 30 h in all\", \"A costs under 500\", \"A fits\", \"A does not fit\"";
 
 }  // namespace

@@ -45,7 +45,7 @@ Scorer scorer(std::size_t servers, double seconds) {
 
 TEST_CASE("calls of learners that share an engine follow each other", "[grpo]") {
   GrpoBench bench = in_parts();
-  for (const std::size_t engines : {4, 2, 1}) {
+  for (const std::size_t engines : {4u, 2u, 1u}) {
     CAPTURE(engines);
     bench.engines = engines;
     const double calls = 8.0 / static_cast<double>(engines);

@@ -172,6 +172,17 @@ Unit final_norm_unit(const Model& model, const Stack& stack, const Strategy& str
   return norm;
 }
 
+// Behind the product, before its loss.
+void cap_logits(Unit& head, const Operators& operators, double numbers, double logits) {
+  const KernelRow cap = counted(operators, Operator::softcap, logits);
+  const std::vector<KernelRow> back = backward_of({cap}, operators);
+  head.forward.insert(head.forward.begin() + 1, cap);
+  const std::size_t behind = head.loss ? head.loss->backward : 0;
+  head.backward.insert(head.backward.begin() + static_cast<std::ptrdiff_t>(behind), back.begin(),
+                       back.end());
+  head.memory.saved += numbers * logits;
+}
+
 }  // namespace
 
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
@@ -222,15 +233,8 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     loss_over_logits(head, stack, strategy, logits);
   }
   // Kernels that take the head and the loss together bound logits on the way.
-  if (model.caps_logits && kind != CrossEntropy::fused) {
-    const KernelRow cap = counted(stack.operators, Operator::softcap, logits);
-    const std::vector<KernelRow> back = backward_of({cap}, stack.operators);
-    head.forward.insert(head.forward.begin() + 1, cap);
-    const std::size_t behind = head.loss ? head.loss->backward : 0;
-    head.backward.insert(head.backward.begin() + static_cast<std::ptrdiff_t>(behind), back.begin(),
-                         back.end());
-    head.memory.saved += numbers * logits;
-  }
+  if (model.caps_logits && kind != CrossEntropy::fused)
+    cap_logits(head, stack.operators, numbers, logits);
   if (!head.trained) {
     head.backward = frozen_backward_of(head.forward, stack.operators);
     head.loss.reset();
