@@ -43,13 +43,25 @@ void move_paths(Translation& translation, const std::string& output) {
   }
 }
 
+// Where the value of a key begins in such a block; npos: it has none.
+std::size_t place_in_block(std::string_view block, std::string_view key) {
+  for (const char before : {'{', ' '}) {
+    const std::string own = fmt::format("{}{}: ", before, key);
+    if (const std::size_t place = block.find(own); place != std::string_view::npos)
+      return place + own.size();
+  }
+  return std::string_view::npos;
+}
+
 // "{node: mi300x-8}" with what stays in that block.
 std::string with_lines(std::string block, const std::string& key,
                        const std::vector<TranslatedLine>& lines) {
   if (!block.ends_with('}')) return block;
   for (const TranslatedLine& line : lines) {
+    const std::string own = line.path.substr(key.size() + 1);
+    if (place_in_block(block, own) != std::string::npos) continue;  // the command line says another
     block.pop_back();
-    block += fmt::format(", {}: {}}}", line.path.substr(key.size() + 1), line.value);
+    block += fmt::format(", {}: {}}}", own, line.value);
   }
   return block;
 }
@@ -61,15 +73,11 @@ bool set_in_block(TranslatedLine& line, std::string_view key, const std::string&
   if (!key.starts_with(line.path + ".") || !block.ends_with('}')) return false;
   key.remove_prefix(line.path.size() + 1);
   if (key.find('.') != std::string_view::npos) return false;
-  const std::string own = fmt::format("{}: ", key);
-  for (const char before : {'{', ' '}) {
-    const std::size_t place = block.find(before + own);
-    if (place == std::string::npos) continue;
-    const std::size_t from = place + 1 + own.size();
+  if (const std::size_t from = place_in_block(block, key); from != std::string::npos)
     block.replace(from, block.find_first_of(",}", from) - from, value);
-    return true;
-  }
-  block.insert(block.size() - 1, fmt::format("{}{}{}", block.size() > 2 ? ", " : "", own, value));
+  else
+    block.insert(block.size() - 1,
+                 fmt::format("{}{}: {}", block.size() > 2 ? ", " : "", key, value));
   return true;
 }
 
