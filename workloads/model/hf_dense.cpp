@@ -245,16 +245,12 @@ Model read_baichuan(const Table& root) {
 
 // ChatGLM 2 and 3, GLM-4 by their own code.
 Model read_chatglm(const Table& root) {
-  Model model;
-  model.layers = root.integer("num_layers", 1, hf_limits.layers);
-  model.hidden = root.integer("hidden_size", 1, hf_limits.width);
-  model.vocabulary = root.integer("padded_vocab_size", 1, hf_limits.vocabulary);
-  model.longest_sequence = root.integer("seq_length", 1, hf_limits.tokens);
-  model.tied_embeddings = root.flag_or("tie_word_embeddings", false);
-  model.feed_forward.width = root.integer("ffn_hidden_size", 1, hf_limits.width);
+  Model model = read_decoder(root, {.width = "ffn_hidden_size",
+                                    .depth = "num_layers",
+                                    .words = "padded_vocab_size",
+                                    .reach = "seq_length"});
   model.feed_forward.fused_gate_up = true;
   Attention& a = model.attention;
-  a.heads = a.kv_heads = root.integer("num_attention_heads", 1, hf_limits.heads);
   a.head_dim = root.integer("kv_channels", 1, hf_limits.heads);
   if (root.flag_or("multi_query_attention", false))
     a.kv_heads = root.integer("multi_query_group_num", 1, hf_limits.heads);
@@ -271,15 +267,7 @@ Model read_chatglm(const Table& root) {
 }
 
 Model read_exaone3(const Table& root) {
-  Model model;
-  model.layers = root.integer("num_layers", 1, hf_limits.layers);
-  model.hidden = root.integer("hidden_size", 1, hf_limits.width);
-  model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
-  model.longest_sequence = root.integer("max_position_embeddings", 1, hf_limits.tokens);
-  model.tied_embeddings = root.flag_or("tie_word_embeddings", false);
-  model.feed_forward.width = root.integer("intermediate_size", 1, hf_limits.width);
-  read_heads(root, {"num_attention_heads", "num_key_value_heads", "hidden_size"}, model);
-  return model;
+  return read_decoder(root, {.depth = "num_layers"});
 }
 
 // MiniCPM scales what Llama does not; Ernie 4.5 without experts says what it has.

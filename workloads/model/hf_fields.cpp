@@ -38,10 +38,10 @@ Model read_decoder(const Table& table, const DecoderKeys& keys) {
     return given_or(table, key, usual, most);
   };
   Model model;
-  model.layers = number("num_hidden_layers", keys.layers, hf_limits.layers);
+  model.layers = number(keys.depth, keys.layers, hf_limits.layers);
   model.hidden = number("hidden_size", keys.hidden, hf_limits.width);
-  model.vocabulary = number("vocab_size", keys.vocabulary, hf_limits.vocabulary);
-  model.longest_sequence = number("max_position_embeddings", keys.positions, hf_limits.tokens);
+  model.vocabulary = number(keys.words, keys.vocabulary, hf_limits.vocabulary);
+  model.longest_sequence = number(keys.reach, keys.positions, hf_limits.tokens);
   model.tied_embeddings = table.flag_or("tie_word_embeddings", keys.tied);
   model.feed_forward.width = number(keys.width, keys.feed_forward, hf_limits.width);
   read_heads(table, {"num_attention_heads", "num_key_value_heads", "hidden_size"}, model,

@@ -39,7 +39,8 @@ void read_heads(const Table& table, const HeadKeys& keys, Model& model,
 
 // What a family spells otherwise than Llama, or has where nothing is said; 0: it must be.
 struct DecoderKeys {
-  std::string_view width = "intermediate_size";
+  std::string_view width = "intermediate_size", depth = "num_hidden_layers", words = "vocab_size",
+                   reach = "max_position_embeddings";
   bool tied = false;
   std::int64_t layers = 0, hidden = 0, feed_forward = 0, vocabulary = 0, positions = 0;
   UsualHeads heads{};

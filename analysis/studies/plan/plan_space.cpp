@@ -374,9 +374,10 @@ struct GrpoPart {
   std::string title{};
 };
 
-// Learners on so many of the first nodes, as many on each.
-std::vector<GrpoPart> learner_parts(const Cluster& cluster) {
+// Learners on so many of the first nodes, as many on each; colocated they are everywhere.
+std::vector<GrpoPart> learner_parts(const Cluster& cluster, const Grpo& grpo) {
   std::vector<GrpoPart> parts;
+  if (grpo.layout == GrpoLayout::colocated) return {GrpoPart{}};
   std::vector<std::int64_t> counts = powers_of_two(cluster.nodes);
   if (counts.back() != cluster.nodes) counts.push_back(cluster.nodes);
   for (const std::int64_t nodes : counts)
@@ -411,10 +412,11 @@ std::vector<GrpoPart> gathering_parts(const Grpo& grpo) {
 void add_grpo_plans(PlanSpace& space, const PlanQuestion& question) {
   const Cluster& cluster = space.asked.cluster;
   const auto open = [&](std::vector<GrpoPart> parts) {
-    const bool set = is_set(question.settings, parts.front().settings.front().first);
+    const std::vector<Setting>& settings = parts.front().settings;
+    const bool set = !settings.empty() && is_set(question.settings, settings.front().first);
     return set ? std::vector<GrpoPart>(1) : parts;
   };
-  for (const GrpoPart& learners : open(learner_parts(cluster)))
+  for (const GrpoPart& learners : open(learner_parts(cluster, *space.asked.grpo)))
     for (const GrpoPart& engines : open(engine_parts(cluster)))
       for (const GrpoPart& gathering : open(gathering_parts(*space.asked.grpo))) {
         std::vector<Setting> settings;

@@ -48,6 +48,7 @@ struct Footprint {
   // What the device's own tool shows after two steps, where `reserved` was asked for. Segments that
   // are free are given back when memory is short, so they do not decide what fits.
   double shown() const { return shown_with(layout.value); }
+  // The same, were it another share of what is laid out.
   double shown_with(double share) const {
     const double segments = mapped > 0 ? mapped : reserved * share / layout.value;
     return std::min(segments + library, capacity) + context;
