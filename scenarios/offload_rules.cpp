@@ -63,14 +63,29 @@ void check_drives(const Table& offload, const Scenario& scenario) {
                                 std::ceil(largest), s.offload.buffer_size));
 }
 
+// FSDP has all of it on the host or nothing.
+void check_whole(const Table& offload, const Scenario& scenario, bool found) {
+  const Strategy& s = scenario.strategy;
+  for (const auto& [key, place] : {std::pair("optimizer", s.optimizer_place),
+                                   std::pair("parameters", s.parameter_place)})
+    if (place == Offload::nvme) offload.problem(key, "nvme needs zero: 3");
+  if ((s.optimizer_place == Offload::cpu) != (s.parameter_place == Offload::cpu))
+    offload.problem(s.optimizer_place == Offload::cpu ? "parameters" : "optimizer",
+                    "fsdp keeps parameters, gradients and optimizer on the host together: needs "
+                    "optimizer: cpu and parameters: cpu");
+  if (s.offload.ratio != 1) offload.problem("ratio", "is a key of zero: 1 to 3");
+  if (found) check_host_adam(offload, scenario);
+}
+
 }  // namespace
 
 void check_offload(const Table& offload, const Scenario& scenario, bool found) {
   const Strategy& s = scenario.strategy;
+  if (is_fsdp(s.sharding)) return check_whole(offload, scenario, found);
   if (s.parameter_place != Offload::none && s.sharding != Sharding::zero3)
-    offload.problem("parameters", "needs zero: 3");
-  if (s.optimizer_place != Offload::none && (is_fsdp(s.sharding) || s.sharding == Sharding::zero0))
-    offload.problem("optimizer", "is modelled for zero: 1, 2 and 3");
+    offload.problem("parameters", "needs zero: 3, or fsdp and its optimizer on the host, too");
+  if (s.optimizer_place != Offload::none && s.sharding == Sharding::zero0)
+    offload.problem("optimizer", "is modelled for zero: 1, 2 and 3, and fsdp");
   else if (s.optimizer_place == Offload::nvme && s.sharding != Sharding::zero3)
     offload.problem("optimizer",
                     "nvme needs zero: 3; below it DeepSpeed takes host memory instead: cpu");

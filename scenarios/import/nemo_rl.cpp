@@ -167,8 +167,10 @@ void read_nemo_learners(MappedSource& source, bool megatron) {
   const std::string recipe = source.text(key("fp8_cfg.fp8_recipe"), "blockwise");
   if (megatron && source.on(key("fp8_cfg.enabled")))
     source.put_precision(key("fp8_cfg.fp8_recipe"), recipe);
-  if (!megatron && source.on(key("cpu_offload")))
-    source.without(key("cpu_offload"), "parameters and states on the host; all stays on the GPU");
+  if (!megatron && source.on(key("cpu_offload"))) {
+    put_fsdp_offload(source, key("cpu_offload"));
+    put_unfused_on_host(source, key("cpu_offload"));
+  }
   put_learners(
       source,
       {.tensor = source.whole(tensor, 1, 1, most_ranks),

@@ -8,6 +8,7 @@
 
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/mapped_source.hpp"
+#include "scenarios/import/trainer_words.hpp"
 
 namespace stepsim {
 namespace {
@@ -105,6 +106,11 @@ void read_sharding(MappedSource& source, const TorchTitanDegrees& degrees) {
   if (reshard != "default" && sharded)
     source.put("strategy.fsdp.reshard_after_forward", reshard == "always" ? "true" : "false",
                "parallelism.fsdp_reshard_after_forward");
+  constexpr std::string_view offload = "training.enable_cpu_offload";
+  if (!sharded || !source.on(offload)) return;
+  put_fsdp_offload(source, offload);
+  if (source.text("optimizer.implementation", "fused") != "fused")
+    put_unfused_on_host(source, "optimizer.implementation");
 }
 
 void read_types(MappedSource& source, const TorchTitanDegrees& degrees) {

@@ -160,8 +160,7 @@ void put_optimizer(MappedSource& source, std::string_view key, const std::string
   if (word.kind.empty()) word.kind = "adamw";
   if (sharding.optimizer_on_host && !sharding.replaces_optimizer &&
       name.find("fused") == std::string::npos)
-    source.put("strategy.offload.cpu_adam", "operators", key,
-               "PyTorch's own on the host, as the DeepSpeed file asks");
+    put_unfused_on_host(source, key);
   if (sharding.optimizer_on_host && sharding.replaces_optimizer && word.kind != "adamw") {
     source.put("strategy.optimizer", "adamw", key, "offload replaces it");
     return source.note(fmt::format(
@@ -284,6 +283,15 @@ ShardingFacts put_deepspeed_file(MappedSource& source, std::string_view key,
   return facts;
 }
 
+void put_fsdp_offload(MappedSource& source, std::string_view key) {
+  source.put("strategy.offload.parameters", "cpu", key);
+  source.put("strategy.offload.optimizer", "cpu", key);
+}
+
+void put_unfused_on_host(MappedSource& source, std::string_view key) {
+  source.put("strategy.offload.cpu_adam", "operators", key, "PyTorch's own on the host");
+}
+
 ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
   const std::string strategy = in_small_letters(words.strategy);
   const std::string reshard = in_small_letters(words.reshard);
@@ -296,15 +304,13 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
   if (keeps) source.put("strategy.fsdp.reshard_after_forward", "false", words.key);
   if (words.replicas > 1)
     source.put("strategy.fsdp.replicate", std::to_string(words.replicas), words.replicas_key);
-  if (words.offload || strategy.find("offload") != std::string::npos) {
-    source.without(words.offload_key.empty() ? words.key : words.offload_key,
-                   "FSDP's offload: all stays on the GPU");
-    source.result().assumptions.push_back(
-        {"FSDP's offload", "none: all stays on the GPU",
-         "not modelled: the real step takes longer and needs less of the GPU",
-         "a file of DeepSpeed, whose offload is"});
-  }
-  return {.sharded = true, .fsdp = true, .fsdp2 = words.version == "2"};
+  const bool offload = words.offload || strategy.find("offload") != std::string::npos;
+  if (offload) put_fsdp_offload(source, words.offload_key.empty() ? words.key : words.offload_key);
+  return {.sharded = true,
+          .fsdp = true,
+          .fsdp2 = words.version == "2",
+          .optimizer_on_host = offload,
+          .replaces_optimizer = false};
 }
 
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding) {

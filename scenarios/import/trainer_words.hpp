@@ -71,6 +71,10 @@ struct FsdpWords {
   bool checkpointing = false;
 };
 ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words);
+// Parameters, gradients and the optimizer on the host, where PyTorch's own AdamW takes an operator
+// at a time unless it is fused.
+void put_fsdp_offload(MappedSource& source, std::string_view key);
+void put_unfused_on_host(MappedSource& source, std::string_view key);
 // Shards are gathered in 8 bits, which only the second version does.
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding);
 // "bf16", "fp16" and "tf32" of the trainer of transformers. Without a word it is taken to be bf16.

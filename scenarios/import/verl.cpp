@@ -222,6 +222,10 @@ void read_verl_learners(MappedSource& source, bool megatron) {
   if (!reshard)
     source.put("strategy.fsdp.reshard_after_forward", "false",
                actor_key("fsdp_config.reshard_after_forward"));
+  if (const std::string policy = actor_key("fsdp_config.offload_policy"); source.on(policy)) {
+    put_fsdp_offload(source, policy);
+    put_unfused_on_host(source, policy);
+  }
   source.put("strategy.cross_entropy", "in_place", "",
              "one kernel finds the probabilities of the tokens");
 }

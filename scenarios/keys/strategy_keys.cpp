@@ -104,7 +104,7 @@ bool optimizer_on_host(const Strategy& s) {
   return s.optimizer_place == Offload::cpu;
 }
 bool gradients_on_host(const Strategy& s) {
-  return optimizer_on_host(s) && !stage_3(s);
+  return optimizer_on_host(s) && !stage_3(s) && !is_fsdp(s.sharding);
 }
 bool optimizer_on_drives(const Strategy& s) {
   return s.optimizer_place == Offload::nvme;
@@ -341,10 +341,12 @@ constexpr std::array moe_keys{
 constexpr std::array offload_keys{
     word<&Strategy::optimizer_place>("optimizer", offload_names,
                                      "where optimizer states are kept: none: on the GPU; cpu: host "
-                                     "memory (zero 1 to 3); nvme: the node's drives (zero 3)"),
+                                     "memory (zero 1 to 3, fsdp); nvme: the node's drives (zero "
+                                     "3)"),
     word<&Strategy::parameter_place>(
         "parameters", offload_names,
-        "where parameters wait: none: on the GPU; cpu or nvme: with zero 3"),
+        "where parameters wait: none: on the GPU; cpu: zero 3 and fsdp, which needs both; nvme: "
+        "zero 3"),
     word<&Strategy::activation_place>("activations", activation_places,
                                       "where activations wait for the backward pass"),
     word<&Strategy::offload, &OffloadKeys::adam>(

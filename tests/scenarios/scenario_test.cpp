@@ -156,9 +156,20 @@ TEST_CASE("tensor parallelism in pieces is a compiler's, or Megatron's", "[scena
 
 TEST_CASE("what cannot be offloaded is refused", "[scenarios]") {
   CHECK(problems(any_job, "{zero: 2, offload: {parameters: cpu}}") ==
-        Said{"6: strategy.offload.parameters: needs zero: 3"});
+        Said{"6: strategy.offload.parameters: needs zero: 3, or fsdp and its optimizer on the "
+             "host, too"});
+  CHECK(problems(any_job, "{zero: 0, offload: {optimizer: cpu}}") ==
+        Said{"6: strategy.offload.optimizer: is modelled for zero: 1, 2 and 3, and fsdp"});
+  const std::string together =
+      "fsdp keeps parameters, gradients and optimizer on the host together: needs optimizer: cpu "
+      "and parameters: cpu";
   CHECK(problems(any_job, "{zero: fsdp, offload: {optimizer: cpu}}") ==
-        Said{"6: strategy.offload.optimizer: is modelled for zero: 1, 2 and 3"});
+        Said{"6: strategy.offload.parameters: " + together});
+  CHECK(problems(any_job, "{zero: hsdp, offload: {parameters: cpu}}") ==
+        Said{"6: strategy.offload.optimizer: " + together});
+  CHECK(problems(any_job, "{zero: fsdp, offload: {optimizer: nvme, parameters: nvme}}") ==
+        Said{"6: strategy.offload.optimizer: nvme needs zero: 3",
+             "6: strategy.offload.parameters: nvme needs zero: 3"});
 }
 
 TEST_CASE("a sequence that the model has no positions for is refused", "[scenarios]") {

@@ -549,15 +549,18 @@ TEST_CASE("a plugin of Axolotl that is named is on", "[scenarios][sources]") {
   CHECK(plugins->fate == KeyFate::unmodelled);
 }
 
-TEST_CASE("offload that is not modelled stands among what was taken", "[scenarios][sources]") {
+TEST_CASE("FSDP's offload takes all to the host, where PyTorch's own optimizer updates it",
+          "[scenarios][sources]") {
   const std::string sharded = "fsdp_config: {fsdp_version: 2, offload_params: ";
-  const auto says_it = [&](const std::string& said) {
-    const Translation translation = translate(small_file + sharded + said + "}\n");
-    return std::any_of(translation.assumptions.begin(), translation.assumptions.end(),
-                       [](const Assumption& each) { return each.what == "FSDP's offload"; });
-  };
-  CHECK(says_it("true"));
-  CHECK(!says_it("false"));
+  for (const bool said : {true, false}) {
+    const Translation translation =
+        translate(small_file + sharded + (said ? "true" : "false") + "}\n",
+                  {{"optimizer", "adamw_torch"}});
+    CAPTURE(said);
+    CHECK(value_at(translation, "strategy.offload.parameters") == (said ? "cpu" : ""));
+    CHECK(value_at(translation, "strategy.offload.optimizer") == (said ? "cpu" : ""));
+    CHECK(value_at(translation, "strategy.offload.cpu_adam") == (said ? "operators" : ""));
+  }
 }
 
 TEST_CASE("what is set and read by nobody is a mistake", "[scenarios][sources]") {

@@ -200,6 +200,14 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
     step.job.accumulation = 2;
   });
   add("zero 3, all on the host", Sharding::zero3, 0, host_all);
+  add("fsdp, all on the host", Sharding::fsdp, 0, [&](TinyStep& step) {
+    host_all(step);
+    step.job.accumulation = 2;
+  });
+  add("fsdp 1, all on the host", Sharding::fsdp, 8, [&](TinyStep& step) {
+    host_all(step);
+    step.strategy.fsdp.version = 1;
+  });
   add("zero 3, half of the optimizer on the host", Sharding::zero3, 0, [&](TinyStep& step) {
     host_adam(step);
     step.strategy.offload.ratio = 0.5;

@@ -87,6 +87,60 @@ TEST_CASE("below stage 3 a ratio is a share of the optimizer, to the byte", "[wo
   }
 }
 
+namespace {
+
+TinyStep fsdp_on_host() {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.optimizer_place = step.strategy.parameter_place = Offload::cpu;
+  return step;
+}
+
+}  // namespace
+
+TEST_CASE("FSDP with offload keeps nothing on the device between steps", "[workloads]") {
+  const TinyStep step = fsdp_on_host();
+  const double mine = elements_of(step).total / ranks;
+  CHECK_THAT(resident_of(step.rank()).in(Pool::device), exactly(0));
+  CHECK_THAT(held(step, Pool::pinned, Held::parameters), exactly(4 * mine));
+  CHECK_THAT(held(step, Pool::pinned, Held::own_gradients), exactly(4 * mine));
+  CHECK_THAT(held(step, Pool::pageable, Held::optimizer), exactly(8 * mine));
+}
+
+TEST_CASE("FSDP with offload: each gather of a shard crosses the host link, each gradient once",
+          "[workloads]") {
+  const auto version = GENERATE(1, 2);
+  TinyStep step = fsdp_on_host();
+  step.strategy.fsdp.version = version;
+  step.strategy.precision.type = ProductType::bf16;
+  const double mine = elements_of(step).total / ranks;
+  const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+  double gathered = 0;
+  for (const Op& op : graph.ops())
+    if (op.kind == OpKind::collective && op.cause == Cause::gather_bytes && op.rank == 0)
+      gathered += op.bytes.value;
+  // In fp32 as they are stored; what is gathered, by all ranks together, has 16 bits.
+  CHECK_THAT(moved(step, Stream::h2d).bytes, exactly(gathered / ranks * 2));
+  CHECK(moved(step, Stream::h2d).bytes > 4 * mine);
+  CHECK_THAT(moved(step, Stream::d2h).bytes, exactly(4 * mine));
+  CHECK(sum_named(graph, OpKind::compute, "update").count == 0);
+  CHECK_THAT(sum_named(graph, OpKind::cpu, "norm_on_host").bytes, exactly(4 * mine));
+  CHECK_THAT(sum_named(graph, OpKind::cpu, "cpu_adam").bytes, exactly((28 + 8) * mine));
+}
+
+TEST_CASE("FSDP with offload: a gradient that is added to one on the host stops the host",
+          "[workloads]") {
+  TinyStep step = fsdp_on_host();
+  const double mine = elements_of(step).total / ranks;
+  const auto added = [&](bool each) {
+    step.job.accumulation = 3;
+    step.strategy.fsdp.sync_each_batch = each;
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    return sum_named(graph, OpKind::cpu, "add_gradient").bytes;
+  };
+  CHECK_THAT(added(false), exactly(0));
+  CHECK_THAT(added(true), exactly(2 * 3 * 4 * mine));
+}
+
 TEST_CASE("an optimizer alone updates what a whole step does, and runs no layer", "[workloads]") {
   for (const Sharding sharding : {Sharding::zero1, Sharding::zero3, Sharding::fsdp}) {
     CAPTURE(sharding_names[static_cast<std::size_t>(sharding)]);

@@ -33,6 +33,7 @@ struct SchemeFacts {
   bool keeps_apart = false;          // so has the rank's part of a reduction, which it keeps
   bool offloads_optimizer = false;   // can have it on the host
   bool offloads_parameters = false;  // and them
+  bool offloads_together = false;    // either both of these or none
   bool updates_stored = false;       // what a rank stores is what its optimizer updates
   double stored_bytes = bytes_16;    // of a parameter, as it is kept and saved
   double master_bytes = 0;           // of its fp32 copy beside it

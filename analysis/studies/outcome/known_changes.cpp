@@ -141,6 +141,9 @@ std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
   if (scenario.grpo) add(grpo_ways);
   if (scenario.strategy.pipeline_parallel.size > 1) add(stage_ways);
   add(first_ways);
+  const Strategy& s = scenario.strategy;
+  if (s.optimizer_place != Offload::none && s.parameter_place != Offload::none)
+    all.push_back({{"strategy.offload.optimizer", "none"}, {"strategy.offload.parameters", "none"}});
   if (!scenario.grpo)
     for (const char* each : micro_batches)
       if (auto settings = with_micro_batch(scenario.job, each); !settings.empty())

@@ -204,7 +204,7 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
   if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
     offer_partial_offload(list, scenario);
     changed.strategy.optimizer_place = Offload::cpu;
-    offer(list, changed, {"strategy.offload.optimizer", "cpu"});
+    if (!facts.offloads_together) offer(list, changed, {"strategy.offload.optimizer", "cpu"});
     if (facts.offloads_parameters) {
       changed.strategy.parameter_place = Offload::cpu;
       offer(list, changed, "strategy.offload: {optimizer: cpu, parameters: cpu}",

@@ -5,14 +5,13 @@
 namespace stepsim {
 namespace {
 
-// What is trained has the type of the master copy; what adapters leave frozen has 16 bits, or is
-// quantised, unless the stack loads all of it in fp32.
 double parameter_bytes(const RankPart& rank) {
-  const Strategy& s = rank.input.strategy;
-  const double stored = FullySharded::facts(s).stored_bytes;
-  const bool whole = rank.input.stack.fp32_frozen && s.lora.quantised == Quantised::none;
-  const double frozen = whole ? stored : s.precision.numbers;
-  return stored * rank.shares.updated + frozen * (rank.shares.shard - rank.shares.updated);
+  return FullySharded::facts(rank.input.strategy).stored_bytes * rank.shares.updated +
+         frozen_width(rank.input) * (rank.shares.shard - rank.shares.updated);
+}
+
+double kept_gradients(const RankPart& rank) {
+  return FullySharded::facts(rank.input.strategy).stored_bytes * rank.shares.updated;
 }
 
 }  // namespace
@@ -28,6 +27,9 @@ SchemeFacts FullySharded::facts(const Strategy& strategy) {
           .scatters_gradients = true,
           .takes_apart = strategy.fsdp.version == 1,
           .keeps_apart = true,
+          .offloads_optimizer = true,
+          .offloads_parameters = true,
+          .offloads_together = true,
           .updates_stored = true,
           .stored_bytes = stored,
           .matrices = {.flat = strategy.fsdp.version == 1,
@@ -40,29 +42,41 @@ SchemeFacts FullySharded::facts(const Strategy& strategy) {
 }
 
 // The sharded parameters are the master copy themselves. Gradients come with the first reduction
-// and go with the update.
+// and go with the update; those that are copied to the host stay where the copies of the step
+// before were.
 void FullySharded::hold(Holdings& holdings, const RankPart& rank) {
-  holdings.add(Pool::device, Held::parameters, parameter_bytes(rank));
+  const bool host = keeps_on_host(rank.input.strategy);
+  const Pool parameters = host ? Pool::pinned : Pool::device;
+  holdings.add(parameters, Held::parameters, parameter_bytes(rank));
   if (keeps_reference(rank.input))
-    holdings.add(Pool::device, Held::reference,
+    holdings.add(parameters, Held::reference,
                  rank.input.strategy.precision.numbers * rank.shares.shard);
-  holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * rank.shares.updated);
+  holdings.add(host ? Pool::pageable : Pool::device, Held::optimizer,
+               state_bytes(rank) * rank.shares.updated);
+  if (host) holdings.add(Pool::pinned, Held::own_gradients, kept_gradients(rank));
 }
 
 void FullySharded::set_up(Setup& setup) {
   const RankPart& rank = setup.rank();
-  const double gradients = gradients_at_update(rank);
-  setup.load_part(Held::parameters, Pool::device, parameter_bytes(rank) / rank.shares.shard);
+  const bool host = keeps_on_host(rank.input.strategy);
+  const Pool parameters = host ? Pool::pinned : Pool::device;
+  const double states = state_bytes(rank) * rank.shares.updated;
+  setup.load_part(Held::parameters, parameters, parameter_bytes(rank) / rank.shares.shard);
   if (keeps_reference(rank.input))
-    setup.load_part(Held::reference, Pool::device, rank.input.strategy.precision.numbers);
+    setup.load_part(Held::reference, parameters, rank.input.strategy.precision.numbers);
   setup.at("first update");
-  setup.take(Pool::device, Held::own_gradients, gradients);
-  setup.take_states(state_bytes(rank) * rank.shares.updated, trained_tensors(rank.units));
-  setup.give(Pool::device, Held::own_gradients, gradients);
+  if (host) {
+    setup.take(Pool::pinned, Held::own_gradients, kept_gradients(rank));
+    setup.take(Pool::pageable, Held::optimizer, states);
+    return;
+  }
+  setup.take(Pool::device, Held::own_gradients, kept_gradients(rank));
+  setup.take_states(states, trained_tensors(rank.units));
+  setup.give(Pool::device, Held::own_gradients, kept_gradients(rank));
 }
 
 double FullySharded::gradients_at_update(const RankPart& rank) {
-  return facts(rank.input.strategy).stored_bytes * rank.shares.updated;
+  return keeps_on_host(rank.input.strategy) ? 0 : kept_gradients(rank);
 }
 
 }  // namespace stepsim

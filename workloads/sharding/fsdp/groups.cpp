@@ -16,8 +16,22 @@ constexpr std::size_t groups_in_flight = 2;  // version 1: the length of its que
 
 }  // namespace
 
+bool keeps_on_host(const Strategy& strategy) {
+  return strategy.parameter_place != Offload::none;
+}
+
+double frozen_width(const StepInput& input) {
+  const Strategy& s = input.strategy;
+  const bool whole =
+      input.stack.fp32_frozen && s.lora.quantised == Quantised::none && s.master_weights;
+  return whole ? 4 : s.precision.numbers;
+}
+
 FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits)
-    : writer_(writer), keys_(writer.input().strategy.fsdp), numbers_(2) {
+    : writer_(writer),
+      keys_(writer.input().strategy.fsdp),
+      numbers_(2),
+      on_host_(keeps_on_host(writer.input().strategy)) {
   for (std::size_t i = 0; i < visits.size(); ++i) {
     add_call(i, visits[i]);
     if (visits[i].phase == Phase::forward) count(visits[i], groups_[calls_[call_of_[i]].group]);
@@ -161,6 +175,7 @@ void FullyShardedGroups::gather(std::size_t call) {
   Mark ready = writer_.last_host();
   if (keys_.version != 1)
     if (const auto cut = forward ? copied_out_before_ : copied_out_) ready = *cut;
+  if (on_host_) ready = bring_up(group, ready);
   // The shard is cast or copied into the buffer first, on a stream of its own.
   const StepInput& input = writer_.input();
   const double written = input.stack.fsdp_in_place       ? 0
@@ -177,6 +192,26 @@ void FullyShardedGroups::gather(std::size_t call) {
         writer_.collective(group.experts ? Plan::expert_gather : Plan::all_gather, {bytes},
                            Stream::gather, Cause::gather_bytes, "gather_group", {ready});
   writer_.allocate(group.arrival, cuts_out(group) ? Held::arrived : Held::gathered, bytes);
+}
+
+// The shard comes from the host first, in the type that it is stored in, tensor by tensor: the host
+// asks for a copy and a cast of each, and goes on. It is cast on the device, where it is until its
+// gather begins (torch/distributed/fsdp: FSDPParam.all_gather_inputs of version 2,
+// FlatParamHandle._use_low_precision_shard of 1).
+Mark FullyShardedGroups::bring_up(const Group& group, Mark ready) {
+  const StepInput& input = writer_.input();
+  const double trained = group.frozen ? 0 : group.trained;
+  const double bytes =
+      (stored_bytes() * trained + frozen_width(input) * (group.elements - trained)) /
+      sharers(group);
+  const double tensors = keys_.version == 1 ? 1 : group.tensors;
+  const Mark asked = writer_.host(writer_.scaled(2 * tensors * input.stack.host.plain_launch.value),
+                                  Cause::offload_transfer, "copies_of_shard");
+  const Mark copied = writer_.traffic(Plan::to_device, {bytes}, Cause::offload_transfer,
+                                      "shard_to_device", {ready, asked});
+  writer_.allocate(copied, Held::arrived, bytes);
+  writer_.release(copied, Held::arrived, bytes);
+  return copied;
 }
 
 // Version 2 cuts tensors out of the flat output, which then goes; so it does where they are cast.
@@ -305,13 +340,35 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   if (writer_.mesh().replicas > 1)
     summed = writer_.collective(Plan::replica_reduce, {reduce_bytes() * shard}, Stream::replicas,
                                 Cause::gradient_reduce, "reduce_replicas", {summed});
-  // Cast to the dtype of the parameter and put to, or added to, the gradient that is there.
+  keep(group, summed);
+}
+
+// Cast to the dtype of the parameter and put to, or added to, the gradient that is there.
+void FullyShardedGroups::keep(Group& group, Mark summed) {
+  const double shard = group.trained / sharers(group);
   kept_ = writer_.beside(writer_.mesh().replicas > 1 ? Stream::replicas : Stream::reduce,
                          (reduce_bytes() + 2 * stored_bytes()) * shard, Cause::gradient_reduce,
                          "keep_gradient", {summed});
-  if (group.kept > 0) return;
+  if (on_host_) return take_down(group, *kept_);
+  if (std::exchange(group.summed, true)) return;
   group.kept = stored_bytes() * shard;
   writer_.allocate(*kept_, Held::own_gradients, group.kept);
+}
+
+// The first gradient is copied to pinned memory while the host goes on. Where one is there already
+// the host waits for the copy, and adds: it reads both and writes one (foreach_reduce of
+// torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).
+void FullyShardedGroups::take_down(Group& group, Mark gradient) {
+  const double bytes = stored_bytes() * group.trained / sharers(group);
+  kept_ = writer_.traffic(Plan::to_host, {bytes}, Cause::offload_transfer, "gradient_to_host",
+                          {gradient});
+  writer_.allocate(gradient, Held::own_gradients, bytes);
+  writer_.release(*kept_, Held::own_gradients, bytes);
+  if (!std::exchange(group.summed, true)) return;
+  writer_.host({0}, Cause::offload_transfer, "gradient_wait", {*kept_});
+  const Mark added = writer_.traffic(Plan::cpu_update, {3 * bytes}, Cause::cpu_optimizer,
+                                     "add_gradient", {*kept_});
+  writer_.host({0}, Cause::cpu_optimizer, "gradient_added", {added});
 }
 
 // Version 2 has a name for it until the next reduction begins (FSDPCommContext's
@@ -327,7 +384,10 @@ void FullyShardedGroups::finish_backward(bool) {
     if (adds_up()) reduce(groups_[number], true);
   }
   held_back_.clear();
-  if (kept_) writer_.compute_after(*kept_);
+  if (kept_ && on_host_)
+    writer_.host({0}, Cause::offload_transfer, "gradients_on_host", {*kept_});
+  else if (kept_)
+    writer_.compute_after(*kept_);
   give_up_input();
   writer_.release(writer_.last_compute(), Held::arrived, std::exchange(arrived_, 0));
   kept_.reset();
@@ -346,6 +406,11 @@ Mark FullyShardedGroups::own_norm() {
   writer_.context = {Phase::optimizer, -1, -1};
   writer_.host(writer_.scaled(tensors_ * writer_.input().stack.host.shard_tensor.value),
                Cause::optimizer, "norm_of_tensors");
+  if (on_host_) {
+    const Mark norm = writer_.traffic(Plan::cpu_update, {stored_bytes() * shard_},
+                                      Cause::cpu_optimizer, "norm_on_host");
+    return writer_.host({0}, Cause::cpu_optimizer, "norm_done", {norm});
+  }
   return writer_.run({{"norm", KernelClass::memory, 0, stored_bytes() * shard_, 4}}, false,
                      Cause::optimizer, "gradient_norm");
 }
@@ -355,6 +420,11 @@ void FullyShardedGroups::finish_step(std::optional<Mark> norm) {
   const Seconds tensors = writer_.scaled(tensors_ * input.stack.host.shard_tensor.value);
   writer_.context = {Phase::optimizer, -1, -1};
   if (norm) writer_.compute_after(*norm);
+  if (on_host_) {
+    update_on_host(tensors, norm.value_or(writer_.last_host()));
+    for (Group& group : groups_) group.summed = false;
+    return;
+  }
   // Moments and parameters are read and written, the gradient is scaled and read.
   const double traffic = update_traffic(
       writer_.rank(), 2 * passed_state_bytes(writer_.rank()) + (2 + 3) * stored_bytes());
@@ -369,7 +439,17 @@ void FullyShardedGroups::finish_step(std::optional<Mark> norm) {
   for (Group& group : groups_) {
     writer_.release(update, Held::own_gradients, group.kept);
     group.kept = 0;
+    group.summed = false;
   }
+  writer_.drain({0}, Cause::optimizer, "step_done");
+}
+
+// The gradient is scaled first, read and written. The node's file has the cost of states in 32
+// bits.
+void FullyShardedGroups::update_on_host(Seconds tensors, Mark ready) {
+  writer_.host(tensors, Cause::optimizer, "update_of_tensors", {ready});
+  const double wide = stored_bytes() / 4;
+  update_shard_on_host(writer_, wide * shard_, 2 * 4, writer_.last_host());
   writer_.drain({0}, Cause::optimizer, "step_done");
 }
 

@@ -10,6 +10,14 @@
 
 namespace stepsim {
 
+// CPUOffloadPolicy of the second version, CPUOffload of the first: parameters, gradients and states
+// are all on the host.
+bool keeps_on_host(const Strategy& strategy);
+// Bytes of a parameter that is not trained, as a rank stores it: what is trained has the type of
+// the master copy; what adapters leave frozen has 16 bits, or is quantised, unless the stack loads
+// all of it in fp32.
+double frozen_width(const StepInput& input);
+
 class FullyShardedGroups {
  public:
   FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits);
@@ -36,7 +44,8 @@ class FullyShardedGroups {
     bool gathered = false;
     bool copied_out = false;  // version 2: what was gathered has been cut into tensors
     double unreduced = 0;     // bytes of gradients that wait for the boundary
-    double kept = 0;          // bytes of the shard's, until the update
+    bool summed = false;      // the shard has a gradient, until the update
+    double kept = 0;          // bytes of it on the device
   };
   // What runs between a group's getting its parameters and giving them up.
   struct Call {
@@ -55,12 +64,15 @@ class FullyShardedGroups {
   void end(std::size_t number, bool last_micro_batch);
   bool stays(const Call& call, bool last_micro_batch) const;
   void gather(std::size_t call);
+  Mark bring_up(const Group& group, Mark ready);
   void limit_gathers();
   bool cuts_out(const Group& group) const;
   void cut_out(Group& group, Phase phase);
   void give_up_input();
   void reshard(Group& group);
   void reduce(Group& group, bool last_micro_batch);
+  void keep(Group& group, Mark summed);
+  void take_down(Group& group, Mark gradient);
   Mark copied_in(const Group& group);
   Mark flattened(const Group& group);
   double stored_bytes() const;
@@ -68,6 +80,7 @@ class FullyShardedGroups {
   double reduce_bytes() const;
   bool of_stage() const;
   bool adds_up() const;
+  void update_on_host(Seconds tensors, Mark ready);
 
   StepWriter& writer_;
   FsdpKeys keys_;
@@ -80,6 +93,7 @@ class FullyShardedGroups {
   std::deque<Mark> given_up_;           // version 1: last uses of groups that were resharded
   std::vector<std::size_t> held_back_;  // of a stage: groups that are resharded behind all passes
   std::optional<Mark> reduced_, kept_;  // the last gradients
+  bool on_host_ = false;
   double input_ = 0;                    // version 2: bytes of what was reduced last
   double arrived_ = 0;                  // and of what was gathered last in the forward pass
   double shard_ = 0;                    // trained elements of a rank
