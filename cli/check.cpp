@@ -31,7 +31,9 @@ constexpr std::array check_option_specs = with_source_options(std::array{
                "could change the verdict (default 24)"},
     OptionSpec{"seed", "N", "of the draws (default 1)"},
     OptionSpec{"set", "KEY=VALUE",
-               "of a sentence: change the last scenario; beside one scenario it makes B", 0, true},
+               "of a sentence: change the last scenario; beside one scenario it makes B, or where "
+               "the sentence is about A alone it changes A",
+               0, true},
     OptionSpec{"price", "N", "money for a GPU and an hour, for \"A costs under 500\""},
     OptionSpec{"brief", "", "of each claim its verdict in a sentence"}, workers_option,
     json_option});
@@ -74,7 +76,15 @@ bool is_sentence(const std::string& word) {
          !fs::exists(word, failed);
 }
 
-// The first is A, the next is B; the last one has the changes. Machine and model are those of all.
+bool speaks_of(const Claim& claim, std::size_t scenario) {
+  return std::ranges::any_of(claim.assertions, [&](const Assertion& assertion) {
+    return std::ranges::any_of(assertion.quantity.metrics,
+                               [&](const MetricOf& metric) { return metric.scenario == scenario; });
+  });
+}
+
+// The first is A, the next is B; the last one has the changes, and A where the sentence is about A
+// alone. Machine and model are those of all.
 Claim sentence_of(const CommandLine& line, const Options& options) {
   SentenceQuestion question;
   const std::span<const std::string> sources = std::span(options.words).subspan(1);
@@ -91,8 +101,16 @@ Claim sentence_of(const CommandLine& line, const Options& options) {
   };
   for (const std::string& source : sources)
     add(source, &source == &sources.back() && sources.size() > 1 ? changes : shared);
-  if (sources.size() == 1 && changes.size() > shared.size()) add(sources.front(), changes);
+  const bool changed = changes.size() > shared.size();
+  if (sources.size() == 1 && changed) add(sources.front(), changes);
   question.price = rates_of(options).price;
+  Claim claim = claim_of_sentence(options.words.front(), question);
+  const std::size_t last = question.scenarios.size() - 1;
+  if (!changed || speaks_of(claim, last)) return claim;
+  if (sources.size() > 1)
+    throw UserError(fmt::format("--set changes {}, of which \"{}\" says nothing",
+                                question.scenarios[last].alias, options.words.front()));
+  question.scenarios = {{"A", sources.front(), changes}};
   return claim_of_sentence(options.words.front(), question);
 }
 

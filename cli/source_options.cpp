@@ -7,6 +7,7 @@
 
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/sources.hpp"
+#include "scenarios/unknown_differences.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -58,14 +59,6 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
          "\n";
 }
 
-namespace {
-
-bool says_how_full(const Scenario& scenario) {
-  return scenario.job.documents.mean > 0 || holds(scenario.said, "job.fill", &SaidKey::path);
-}
-
-}  // namespace
-
 std::string taken_text(std::span<const ReadSide> sides) {
   struct Said {
     std::string text;
@@ -87,15 +80,11 @@ std::string taken_text(std::span<const ReadSide> sides) {
     if (whose.size() < sides.size()) all += fmt::format("of {}:\n", fmt::join(whose, " and "));
     all += text + "\n\n";
   }
-  const auto open_rows = std::ranges::find_if(sides, [&](const ReadSide& side) {
-    return !side.scenario.job.packed && !says_how_full(side.scenario);
-  });
-  if (open_rows != sides.end() &&
-      std::ranges::any_of(sides, [](const ReadSide& side) { return side.scenario.job.packed; }))
-    all += fmt::format(
-        "note: rows of {} are not packed, and nothing says how long they are: they count as full. "
-        "What packing\ngains follows from job.document_length, with `mean` in tokens\n\n",
-        open_rows->name);
+  for (const ReadSide& side : sides.subspan(std::min<std::size_t>(1, sides.size())))
+    for (const std::string& each : unknown_differences({sides.front().name, sides.front().scenario},
+                                                       {side.name, side.scenario}))
+      all += fmt::format("note: {} and {} differ in what is not modelled: {}\n\n",
+                         sides.front().name, side.name, each);
   return all;
 }
 

@@ -425,6 +425,9 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
 void add_translation(const Translation& source, Scenario& scenario) {
   append(scenario.files, source.files);
   scenario.assumptions = source.assumptions;
+  for (const SourceKey& key : source.keys)
+    if (key.fate == KeyFate::unmodelled)
+      scenario.unmodelled.push_back({key.key, key.value, key.remark});
   std::vector<std::string> notes = source.notes;
   for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {
     std::vector<std::string> keys;

@@ -28,6 +28,13 @@ struct SaidKey {
   Origin origin;
 };
 
+// A key of another program's file that moves time or memory and is not modelled.
+struct UnmodelledKey {
+  std::string key;
+  std::string value;
+  std::string why;
+};
+
 struct Scenario {
   std::string name;
   std::string text;  // as read
@@ -45,8 +52,9 @@ struct Scenario {
   std::vector<NamedConstant> constants;  // everything a prediction rests on
   std::vector<std::string> notes;        // what was read and makes no difference
   std::vector<Assumption> assumptions;   // what a file of another program leaves open
-  std::vector<std::string> files;        // read beside it, outside the catalogue
-  std::vector<SaidKey> said;             // of one key the first one stands
+  std::vector<UnmodelledKey> unmodelled;
+  std::vector<std::string> files;  // read beside it, outside the catalogue
+  std::vector<SaidKey> said;       // of one key the first one stands
 };
 
 // What its training step is made from; refers to the scenario.

@@ -369,6 +369,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   if (told != unmodelled_.end()) {
     key.fate = KeyFate::unmodelled;
     key.remark = told->second;
+    key.value = plain_value(leaf.holder, leaf.key);
   } else if (leaf.empty) {
     key.fate = KeyFate::without_effect;
     key.remark = "empty";
@@ -378,6 +379,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
              plain_value(leaf.holder, leaf.key) != usual_value(reasons, *reason)) {
     key.fate = KeyFate::unmodelled;
     key.key = block_of(*reason, leaf.path);
+    key.value = key.key == leaf.path ? plain_value(leaf.holder, leaf.key) : "";
     key.remark =
         reasons.is_mapping(*reason) ? reasons.table(*reason).text("why") : reasons.text(*reason);
   } else if (const std::string* same =

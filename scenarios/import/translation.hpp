@@ -36,6 +36,7 @@ struct SourceKey {
   int line = 0;
   KeyFate fate = KeyFate::used;
   std::string remark;
+  std::string value{};  // of one that is not modelled
 };
 
 struct Translation {

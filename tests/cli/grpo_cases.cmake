@@ -144,6 +144,8 @@ cli("grpo sweep with intervals and the three moments" ARGS sweep @ROOT@/tests/cl
        points/0/host_memory_training_bytes points/1/start_up_s)
 cli("grpo claim" ARGS check grpo-claim.yaml CODE 1 SHELL "cd @ROOT@/tests/cli && \"$@\""
   OUTPUT "supported +100 % .*engines-of-four-gpus-cannot-stand-there.*refuted +0 % .*steps-per-second.*bound by")
+cli("check of the time of a grpo job that does not fit" HEAVY ARGS check "A takes over 1 s" grpo-32b-two-learners-oom --draws 1
+  OUTPUT "supported .*A.step_time is ")
 cli("a sync by Gloo inside one node" ARGS run grpo-tulu-8b-8h100 --set job.vllm_sync_backend=gloo --set "job.num_learners_per_node=[1]"
   --set job.vllm_num_engines=1 --set strategy.offload.optimizer=cpu --samples 0 --faster 0 OUTPUT "1 learner, 1 engine.*\nstep time +[0-9.]+")
 

@@ -248,6 +248,12 @@ cli("check of a GPU whose capacity a rule holds" HEAVY ARGS check "A is slower t
 cli("check of another program's file" HEAVY ARGS check "A fits" @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml --nodes 1 --draws 8
   OUTPUT "^not in the file.*taken.*supported")
 cli("check of a sentence in a line" HEAVY ARGS check "A fits" mpt7b-zero2 --draws 8 --brief OUTPUT "^yes: it holds in 8 of 8 draws of the constants\n$")
+cli("check of a sentence about A alone, with a change" HEAVY ARGS check "A takes under 1 ms" llama32-3b-sft-zero3 --set job.sequence=2048 --draws 1 CODE 1
+  OUTPUT "-> A.step_time is 1[.0-9]+ s ")
+cli("check of a change that the sentence is not about" ARGS check "A fits" llama32-3b-sft-zero3 llama32-3b-sft-zero3 --set job.sequence=2048 CODE 2
+  ERROR "--set changes B, of which \"A fits\" says nothing")
+cli("check of what is not modelled" HEAVY ARGS check "B is 2x faster than A" @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml --nodes 1 --set peft_use_dora=true --set adapter=lora --set lora_r=8 --draws 1 CODE 1
+  OUTPUT "note: A and B differ in what is not modelled: peft_use_dora .not in A, true in B.: a norm over each matrix.*undecided .*but hangs on what is not.+modelled: peft_use_dora")
 cli("check of a sentence without scenarios" ARGS check "A fits" CODE 2
   ERROR "\"A fits\": which scenarios? name them behind the sentence")
 cli("check of a file with a setting" ARGS check --set strategy.zero=2 CODE 2

@@ -131,8 +131,12 @@ PointFacts facts_of(const Scenario& scenario, Prediction prediction) {
 PointFacts facts_of(const Scenario& scenario, const GrpoPrediction& p) {
   PointFacts facts;
   const Outcome outcome = outcome_of(scenario, p);
+  GrpoPrediction there = p;  // what is too large has times to compare, too
+  if (p.ran) there.memory.failure.reset();
+  const Outcome figures = outcome_of(scenario, there);
   for (const NamedMetric& metric : all_metrics())
-    if (const auto value = outcome.of(metric.name)) facts.figures[metric.name] = *value;
+    if (const auto value = figures.of(metric.name)) facts.figures[metric.name] = *value;
+  facts.figures["fits"] = outcome.feasible ? 1 : 0;
   facts.figures["parameters"] = static_cast<double>(count_parameters(scenario.model).total());
   facts.figures["active_parameters"] = static_cast<double>(active_parameters(scenario.model));
   facts.bound_by = outcome.feasible ? outcome.bottleneck : outcome.reason;

@@ -168,11 +168,12 @@ class SentenceReader {
     return made;
   }
 
-  static void put(Assertion& assertion, Bound bound, double value) {
+  static void put(Assertion& assertion, Bound bound, double value,
+                  double tolerance = judged_tolerance) {
     if (bound != Bound::at_most)
-      assertion.low = bound == Bound::about ? value * (1 - judged_tolerance) : value;
+      assertion.low = bound == Bound::about ? value * (1 - tolerance) : value;
     if (bound != Bound::at_least)
-      assertion.high = bound == Bound::about ? value * (1 + judged_tolerance) : value;
+      assertion.high = bound == Bound::about ? value * (1 + tolerance) : value;
   }
 
   Assertion fits(std::size_t subject, bool wanted) const {
@@ -196,7 +197,9 @@ class SentenceReader {
     made.quantity.kind = ClaimQuantity::Kind::ratio;
     made.quantity.metrics.push_back({other, metric});
     made.quantity.text += fmt::format(" / {}.{}", question_.scenarios[other].alias, metric);
-    put(made, bound, value);
+    // A small change must not be within the tolerance of none.
+    const double half = std::abs(value - 1) / 2 / value;
+    put(made, bound, value, std::min(judged_tolerance, half));
     return made;
   }
 

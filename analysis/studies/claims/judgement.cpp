@@ -1,6 +1,7 @@
 #include "analysis/studies/claims/judgement.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 
 #include "analysis/studies/claims/claim_carriers.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
+#include "scenarios/unknown_differences.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -259,8 +261,29 @@ std::string resources_text(const ClaimTrial& trial, ClaimPoints& points) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+// Of the scenarios that the claim compares, the first against each other one.
+std::vector<std::string> unknown_in(const Claim& claim, const std::string& data) {
+  std::vector<std::pair<std::string, Scenario>> compared;
+  std::set<std::size_t> seen;
+  for (const Assertion& assertion : claim.assertions)
+    for (const MetricOf& metric : assertion.quantity.metrics) {
+      if (!seen.insert(metric.scenario).second) continue;
+      const ClaimScenario& each = claim.scenarios[metric.scenario];
+      AllowedScenario found = allowed_scenario(data, each.source, each.settings);
+      if (found.scenario) compared.emplace_back(each.alias, *std::move(found.scenario));
+    }
+  const auto named = [&](std::size_t i) {
+    return NamedScenario{compared[i].first, compared[i].second};
+  };
+  std::vector<std::string> unknown;
+  for (std::size_t i = 1; i < compared.size(); ++i)
+    for (std::string& each : unknown_differences(named(0), named(i)))
+      if (!holds(unknown, each)) unknown.push_back(std::move(each));
+  return unknown;
+}
+
 JudgedClaim conclude(const std::vector<const ClaimTrial*>& trials, const std::vector<Mover>& movers,
-                     ClaimPoints& points) {
+                     std::vector<std::string> unknown, ClaimPoints& points) {
   const ClaimTrial& base = *trials.front();
   JudgedClaim judged{.id = base.claim->id, .text = base.claim->text};
   std::vector<std::string> flips, open;
@@ -272,7 +295,9 @@ JudgedClaim conclude(const std::vector<const ClaimTrial*>& trials, const std::ve
       flips.push_back(trial->condition->name);
   }
   judged.probability = base.probability();
-  judged.verdict = base.answer() == PointAnswer::unsure  ? Verdict::undecided
+  judged.unknown = std::move(unknown);
+  judged.verdict = base.answer() == PointAnswer::unsure || !judged.unknown.empty()
+                       ? Verdict::undecided
                    : !flips.empty()                      ? Verdict::depends
                    : base.answer() == PointAnswer::holds ? Verdict::supported
                                                          : Verdict::refuted;
@@ -285,7 +310,10 @@ JudgedClaim conclude(const std::vector<const ClaimTrial*>& trials, const std::ve
         fmt::format("; it {} {}", base.answer() == PointAnswer::holds ? "fails" : "holds",
                     fmt::join(flips, ", "));
   if (!open.empty()) judged.reason += fmt::format("; open {}", fmt::join(open, ", "));
-  if (judged.verdict == Verdict::undecided) {
+  if (!judged.unknown.empty()) {
+    judged.reason = fmt::format("they differ in what is not modelled: {}; without it {}",
+                                fmt::join(judged.unknown, "; "), judged.reason);
+  } else if (judged.verdict == Verdict::undecided) {
     for (const Mover& mover : movers) judged.to_measure.push_back(mover.constant.name);
     judged.reason += judged.to_measure.empty()
                          ? "; no single constant decides it"
@@ -335,7 +363,9 @@ std::string sentence_text(const JudgedClaim& claim) {
                         figure_text(base.low, claim.dimension),
                         figure_text(base.high, claim.dimension));
   text += fmt::format("it holds in {} of {} draws of the constants", base.holds, base.draws);
-  if (claim.verdict == Verdict::undecided && !claim.movers.empty())
+  if (!claim.unknown.empty())
+    text += fmt::format(", but hangs on what is not modelled: {}", claim.unknown.front());
+  else if (claim.verdict == Verdict::undecided && !claim.movers.empty())
     text += fmt::format(", and depends most on {}", claim.movers.front().constant.name);
   return text;
 }
@@ -373,7 +403,7 @@ std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOpt
     std::vector<const ClaimTrial*> own;
     for (const ClaimTrial& trial : trials)
       if (trial.claim == &claim) own.push_back(&trial);
-    judged.push_back(conclude(own, movers.at(&claim), points));
+    judged.push_back(conclude(own, movers.at(&claim), unknown_in(claim, options.data), points));
   }
   return judged;
 }

@@ -51,6 +51,7 @@ struct JudgedClaim {
   std::string reason{};                 // one line
   std::vector<JudgedCondition> conditions{};
   std::vector<JudgedPart> parts{};         // all of them have to hold
+  std::vector<std::string> unknown{};      // what its scenarios differ in and is not modelled
   std::vector<std::string> to_measure{};   // constants that would decide it, most important first
   Dimension dimension = Dimension::ratio;  // of the quantity in question
   std::optional<double> at_least{}, at_most{};  // that is claimed of it

@@ -30,7 +30,7 @@ std::string same_steps(const Explanation& e) {
     return fmt::format("{}: what {} makes longer, others make shorter.", both,
                        named(e.settings->rows.front().setting));
   const std::size_t idle = e.settings->idle.size();
-  if (idle == 0) return both + ": no setting differs.";
+  if (idle == 0) return both + ": no setting that is modelled differs.";
   return fmt::format("{}: {} of their settings {}, and change nothing here.", both, idle,
                      idle == 1 ? "differs" : "differ");
 }

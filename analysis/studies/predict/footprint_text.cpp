@@ -86,6 +86,13 @@ std::string shown_text(const Footprint& f) {
         "nearly full: in each step the allocator gives idle memory back and maps it anew, which "
         "is part of\n\"other\"; between updates the device's own tool shows {}\n",
         size(f.shown()));
+  // The allocator is asked in the order of the program.
+  if (f.reserved < f.device.peak.bytes)
+    return fmt::format(
+        "the device's own tool shows {} ({} to {}), of which {} are context; gathers that come "
+        "early hold\nmore, {} in all, as long as there is room\n",
+        size(f.shown()), size(f.shown_with(f.layout.low)), size(f.shown_with(f.layout.high)),
+        size(f.context), size(f.device.peak.bytes));
   return fmt::format(
       "the device's own tool shows {} ({} to {}): the allocator has {} for the {} that are used, "
       "and "

@@ -1,0 +1,22 @@
+// What tells two scenarios apart and no prediction knows: a comparison of the two cannot be decided
+// where there is any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+// Rows that are not packed, of which nothing says how long they are: they count as full.
+bool has_open_rows(const Scenario& scenario);
+
+struct NamedScenario {
+  std::string name;  // "A"
+  const Scenario& scenario;
+};
+// "peft_use_dora (not in A, true in B): a norm over each matrix", a line for each.
+std::vector<std::string> unknown_differences(const NamedScenario& a, const NamedScenario& b);
+
+}  // namespace stepsim
