@@ -177,6 +177,11 @@ void MappedSource::put_model(std::string_view key) {
 std::string MappedSource::name_of(const std::string& path) const {
   const auto called = facts_.root().table_if("also_called");
   if (names_ == NamesOfKeys::paths) return called && called->has(path) ? called->text(path) : path;
+  if (names_ == NamesOfKeys::low_lines) {
+    std::string low = path;
+    std::replace(low.begin(), low.end(), '-', '_');
+    return low;
+  }
   std::string name = path.substr(path.rfind('.') + 1);
   std::replace(name.begin(), name.end(), '_', '-');
   return called && called->has(name) ? called->text(name) : name;

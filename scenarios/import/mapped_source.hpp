@@ -42,9 +42,10 @@ std::vector<MappedKey> mapped_keys(const Document& facts);
 // Their words for a value of the scenario; nothing where they have none.
 std::optional<std::string> their_word(const MappedKey& key, const std::string& ours);
 
-// How a file's keys are called: by their paths ("training.seq_len"), or, where blocks only sort
-// them, by their last parts with dashes ("model.num_layers": "num-layers").
-enum class NamesOfKeys : std::uint8_t { paths, last_parts };
+// How a file's keys are called: by their paths ("training.seq_len"), by paths in which dashes and
+// low lines mean the same ("num-layers": "num_layers"), or, where blocks only sort them, by their
+// last parts with dashes ("model.num_layers": "num-layers").
+enum class NamesOfKeys : std::uint8_t { paths, low_lines, last_parts };
 
 class MappedSource {
  public:

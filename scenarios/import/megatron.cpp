@@ -9,6 +9,7 @@
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/megatron_model.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
