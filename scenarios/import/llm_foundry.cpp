@@ -12,37 +12,8 @@
 namespace stepsim {
 namespace {
 
-// Where the value stands that a key refers to: "variables.max_seq_len" of
-// "${variables.max_seq_len}".
-std::string referred(const Document& document, std::string key) {
-  constexpr int most = 8;
-  for (int turn = 0; turn < most; ++turn) {
-    const auto said = document.peek(key);
-    if (!said || !said->starts_with("${") || !said->ends_with('}')) return key;
-    key = said->substr(2, said->size() - 3);
-  }
-  return key;
-}
-
-struct FoundrySource {
-  MappedSource& source;
-  const Document& document;
-
-  std::string place(std::string_view key) const {
-    source.says(key);
-    return referred(document, std::string(key));
-  }
-  std::string text(std::string_view key, std::string_view fallback = "") const {
-    return source.text(place(key), fallback);
-  }
-  std::int64_t whole(std::string_view key, std::int64_t fallback, std::int64_t most) const {
-    return source.whole(place(key), fallback, 1, most);
-  }
-};
-
 // An own MPT by its widths; what it has by itself llmfoundry/models/mpt/configuration_mpt.py says.
-std::string described_mpt(const FoundrySource& from) {
-  MappedSource& source = from.source;
+std::string described_mpt(MappedSource& source) {
   std::vector<std::string> entries{"architectures: [MPTForCausalLM]"};
   struct Width {
     std::string_view key, ours;
@@ -54,9 +25,10 @@ std::string described_mpt(const FoundrySource& from) {
         Width{"model.n_layers", "n_layers", 24, 1000},
         Width{"model.max_seq_len", "max_seq_len", 2048, most_tokens},
         Width{"model.vocab_size", "vocab_size", 50368, 100'000'000}})
-    entries.push_back(fmt::format("{}: {}", ours, from.whole(key, usual, most)));
-  entries.push_back(fmt::format("name: {} layers of {}", from.whole("model.n_layers", 24, 1000),
-                                from.whole("model.d_model", 2048, 1'000'000)));
+    entries.push_back(fmt::format("{}: {}", ours, source.whole(key, usual, 1, most)));
+  entries.push_back(fmt::format("name: {} layers of {}",
+                                source.whole("model.n_layers", 24, 1, 1000),
+                                source.whole("model.d_model", 2048, 1, 1'000'000)));
   entries.push_back(
       fmt::format("expansion_ratio: {}", source.number("model.expansion_ratio", 4, 0.01, 100)));
   struct Flag {
@@ -85,21 +57,19 @@ std::string described_mpt(const FoundrySource& from) {
   return fmt::format("{{{}}}", fmt::join(entries, ", "));
 }
 
-void put_foundry_model(const FoundrySource& from) {
-  MappedSource& source = from.source;
+void put_foundry_model(MappedSource& source) {
   constexpr std::string_view key = "model.name", path = "model.pretrained_model_name_or_path";
   const std::string name = source.text(key, "mpt_causal_lm");
   if (source.question().decides("model")) return;
-  if (name == "mpt_causal_lm") return source.put("model", described_mpt(from), key);
-  if (name == "hf_causal_lm") return source.put_model(from.place(path));
+  if (name == "mpt_causal_lm") return source.put("model", described_mpt(source), key);
+  if (name == "hf_causal_lm") return source.put_model(path);
   source.problem(key, fmt::format("expected mpt_causal_lm or hf_causal_lm, found \"{}\"", name));
 }
 
 // "63900ba", "2ep", "1000000tok"
-void put_duration(const FoundrySource& from, DataOfSource& data) {
-  MappedSource& source = from.source;
+void put_duration(MappedSource& source, DataOfSource& data) {
   constexpr std::string_view key = "max_duration";
-  const std::string said = from.text(key);
+  const std::string said = source.text(key);
   double number = 0;
   const auto read = std::from_chars(said.data(), said.data() + said.size(), number);
   const std::string unit(read.ptr, said.data() + said.size());
@@ -120,15 +90,14 @@ void put_duration(const FoundrySource& from, DataOfSource& data) {
   }
 }
 
-void put_foundry_batch(const FoundrySource& from) {
-  MappedSource& source = from.source;
+void put_foundry_batch(MappedSource& source) {
   constexpr std::string_view micro = "device_train_microbatch_size",
                              whole = "global_train_batch_size";
-  const std::string said = from.text(micro, "auto");
-  const std::int64_t batch = from.whole(whole, 0, 1'000'000'000);
+  const std::string said = source.text(micro, "auto");
+  const std::int64_t batch = source.whole(whole, 0, 1, 1'000'000'000);
   if (said != "auto") {
     // Composer takes no more than a rank has of the whole batch.
-    const std::int64_t rows = from.whole(micro, 1, most_rows);
+    const std::int64_t rows = source.whole(micro, 1, 1, most_rows);
     const std::int64_t ranks = source.around().cluster ? source.around().cluster->ranks() : 1;
     const bool less = batch > 0 && batch % ranks == 0 && batch / ranks < rows;
     source.put("job.micro_batch", std::to_string(less ? batch / ranks : rows), micro,
@@ -144,26 +113,24 @@ void put_foundry_batch(const FoundrySource& from) {
   source.put("job.global_batch", std::to_string(batch), whole);
 }
 
-void put_foundry_rows(const FoundrySource& from) {
-  MappedSource& source = from.source;
+void put_foundry_rows(MappedSource& source) {
   constexpr std::string_view key = "max_seq_len", ratio = "train_loader.dataset.packing_ratio";
-  const std::int64_t sequence = from.whole(key, 0, most_tokens);
+  const std::int64_t sequence = source.whole(key, 0, 1, most_tokens);
   if (sequence == 0) return source.problem(key, "is missing");
   source.put("job.method", "sft", "");
   source.put("job.sequence", std::to_string(sequence), key);
-  const bool stream = from.text("train_loader.name", "text") == "text";
+  const bool stream = source.text("train_loader.name", "text") == "text";
   const bool packed = stream || source.says(ratio);
   source.put("job.packing", packed ? "true" : "false", stream ? "train_loader.name" : ratio);
   if (stream) source.put("job.fill", "1", "", "rows are cut out of a stream of documents");
   DataOfSource data{.packed = packed, .fill_said = stream};
-  put_duration(from, data);
+  put_duration(source, data);
   assume_data(source.question(), data, source.result());
 }
 
-void put_foundry_sharding(const FoundrySource& from) {
-  MappedSource& source = from.source;
+void put_foundry_sharding(MappedSource& source) {
   constexpr std::string_view key = "fsdp_config.sharding_strategy";
-  const std::string said = from.text(key, "FULL_SHARD");
+  const std::string said = source.text(key, "FULL_SHARD");
   const std::int64_t copies =
       source.whole("fsdp_config.data_parallel_replicate_degree", 1, 1, most_ranks);
   source.whole("fsdp_config.data_parallel_shard_degree", -1, -1, most_ranks);
@@ -205,17 +172,17 @@ void put_foundry_adapter(MappedSource& source) {
 
 Translation translate_llm_foundry(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "LLM Foundry", "llm-foundry");
-  const FoundrySource from{source, document};
-  put_foundry_model(from);
+  source.follow_references();
+  put_foundry_model(source);
   const std::int64_t gpus = source.whole("n_gpus", 0, 1, most_ranks);
   assume_machine(question, source.root(), source.result(),
                  gpus > 0 ? GpusOfSource{.gpus = gpus, .nodes = 0, .why = "n_gpus says so"}
                           : gpus_of(question));
   source.look_around();
   source.put_stack();
-  put_foundry_rows(from);
-  put_foundry_batch(from);
-  put_foundry_sharding(from);
+  put_foundry_rows(source);
+  put_foundry_batch(source);
+  put_foundry_sharding(source);
   put_foundry_adapter(source);
   if (source.text("model.name") == "hf_causal_lm") put_foundry_attention(source);
   if (const std::string loss = source.text("model.loss_fn"); !loss.empty()) {

@@ -64,6 +64,9 @@ class MappedSource {
   // All keys below this one that are there.
   std::vector<std::string> keys_below(std::string_view key) const;
 
+  // A value that is "${another.key}" is what stands there.
+  void follow_references();
+
   // What a file of the same kind says besides, where this one says nothing; the file that that one
   // goes on from in turn.
   std::string inherit(const std::string& file);

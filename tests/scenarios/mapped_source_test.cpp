@@ -485,7 +485,7 @@ TEST_CASE("a file of gpt-neox is read, with dashes and with low lines", "[scenar
 TEST_CASE("a file of LLM Foundry is read, with what its variables say", "[scenarios][sources]") {
   const auto file = [](const std::string& model, const std::string& more) {
     return translate("own.yaml",
-                     "variables: {max_seq_len: 1024, global_seed: 17}\n"
+                     "variables: {max_seq_len: 1024, recompute: true, global_seed: 17}\n"
                      "max_seq_len: ${variables.max_seq_len}\n"
                      "model: {name: " +
                          model +
@@ -501,7 +501,8 @@ TEST_CASE("a file of LLM Foundry is read, with what its variables say", "[scenar
       file(own,
            "max_duration: 100ba\ntrain_loader: {name: text}\n"
            "fsdp_config: {sharding_strategy: SHARD_GRAD_OP, mixed_precision: PURE, "
-           "activation_checkpointing: true, activation_checkpointing_reentrant: false}\n");
+           "activation_checkpointing: \"${variables.recompute}\", "
+           "activation_checkpointing_reentrant: false}\n");
   CHECK(value_at(plain, "stack") == "llm-foundry");
   CHECK_THAT(value_at(plain, "model"),
              Catch::Contains("[MPTForCausalLM]") && Catch::Contains("d_model: 512") &&
