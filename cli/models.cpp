@@ -27,6 +27,9 @@ std::string attention_text(const Model& model) {
                         a.latent->query_width > 0
                             ? fmt::format(", queries out of one of {}", a.latent->query_width)
                             : "");
+  if (a.indexer)
+    text += fmt::format(", {} heads of {} that choose {} tokens", a.indexer->heads,
+                        a.indexer->width, a.indexer->chosen);
   if (a.fused_qkv) text += ", q, k and v in one matrix";
   if (a.qkv_bias) text += a.output_bias ? ", biases" : ", biases in q, k and v";
   if (a.qk_norm == Attention::QkNorm::per_head) text += ", a norm on each query and key head";

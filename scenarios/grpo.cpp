@@ -8,6 +8,7 @@
 
 #include "scenarios/entries.hpp"
 #include "scenarios/keys/grpo_keys.hpp"
+#include "scenarios/parallel_rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
@@ -42,9 +43,7 @@ void check_sharing(const Table& job, const Scenario& scenario, std::int64_t lear
   const std::int64_t shared = scenario.strategy.sequence_parallel.ranks();
   constexpr std::string_view key = "sequence_parallel_size";
   if (job.integer_or(key, 1, 1, 1 << 16) > 1) {
-    if (const auto& mixer = scenario.model.mixer)
-      job.problem(key, fmt::format("is not modelled for {}, whose layers do not all attend: {}",
-                                   scenario.model.name, mixer_name(*mixer)));
+    if (const auto why = why_undivided(scenario.model)) job.problem(key, *why);
     if (scenario.strategy.sharding != Sharding::zero3) job.problem(key, "needs deepspeed_stage: 3");
     if (learners % shared != 0)
       job.problem(key, fmt::format("{} does not divide {} learners", shared, learners));
@@ -71,6 +70,10 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
   for (const std::string& problem : unshared(scenario.model, tp)) job.problem(parallel, problem);
   if (scenario.model.mixer && attention_layers(scenario.model) == 0)
     job.problem("method", fmt::format("an engine of {}, none of whose layers attend, is not "
+                                      "modelled",
+                                      scenario.model.name));
+  if (scenario.model.attention.indexer)
+    job.problem("method", fmt::format("an engine of {}, whose queries choose tokens, is not "
                                       "modelled",
                                       scenario.model.name));
   if (placement.most_engines == 0)

@@ -18,6 +18,11 @@ std::int64_t ranks_of(const StepSplit& sharing) {
   return ranks % stages == 0 ? ranks / stages : ranks;
 }
 
+bool mixes_twice(const Model& model) {
+  return std::ranges::any_of(
+      model.kinds, [](const LayerKind& kind) { return kind.mixes == LayerKind::Mixes::both; });
+}
+
 struct Checker {
   const Table& table;
   std::string_view key;
@@ -39,19 +44,14 @@ struct Checker {
 // share one state, or a convolution that is a whole layer, is not modelled.
 void check_mixer(const Checker& check, std::int64_t ranks, const Model& model) {
   const Mixer& mixer = *model.mixer;
-  if (mixer.kind == MixerKind::convolution || mixer.kind == MixerKind::mamba)
-    return check.table.problem(
-        check.key, fmt::format("is not modelled for {}, whose layers do not all attend: {}",
-                               model.name, mixer_name(mixer)));
+  if (mixer.kind == MixerKind::convolution || mixer.kind == MixerKind::mamba || mixes_twice(model))
+    return check.table.problem(check.key, *why_undivided(model));
   check.divides(ranks, mixer.heads, fmt::format("heads of {}", mixer_name(mixer)));
   check.divides(ranks, mixer.groups, fmt::format("groups of heads of {}", mixer_name(mixer)));
 }
 
-// How ranks would hand a state on along a sequence is not modelled.
-void refuse_mixers(const Table& table, std::string_view key, const Model& model) {
-  if (!model.mixer) return;
-  table.problem(key, fmt::format("is not modelled for {}, whose layers do not all attend: {}",
-                                 model.name, mixer_name(*model.mixer)));
+void refuse_undivided(const Table& table, std::string_view key, const Model& model) {
+  if (const auto why = why_undivided(model)) table.problem(key, *why);
 }
 
 void check_tensor(const Table& table, const StepSplit& sharing) {
@@ -85,8 +85,8 @@ void check_sequence(const Table& table, const StepSplit& sharing) {
   const SequenceParallel& s = sharing.strategy.sequence_parallel;
   const std::int64_t tensor = sharing.strategy.tensor_parallel.size;
   const Checker ulysses{table, "ulysses"}, ring{table, "ring"};
-  if (s.ulysses > 1) refuse_mixers(table, "ulysses", sharing.model);
-  if (s.ring > 1) refuse_mixers(table, "ring", sharing.model);
+  if (s.ulysses > 1) refuse_undivided(table, "ulysses", sharing.model);
+  if (s.ring > 1) refuse_undivided(table, "ring", sharing.model);
   const std::int64_t left = std::max<std::int64_t>(1, ranks_of(sharing) / tensor);
   ulysses.divides(s.ulysses, left, "ranks");
   ulysses.divides(s.ulysses, std::max<std::int64_t>(1, sharing.model.attention.heads / tensor),
@@ -127,6 +127,19 @@ void check_secondary(const Table& table, const StepSplit& sharing) {
 }
 
 }  // namespace
+
+// How ranks would hand a state on along a sequence, or score tokens that others have, is not.
+std::optional<std::string> why_undivided(const Model& model) {
+  const auto because = [&](const std::string& why) {
+    return fmt::format("is not modelled for {}, {}", model.name, why);
+  };
+  if (model.attention.indexer) return because("whose queries choose among all tokens");
+  if (!model.mixer) return {};
+  const std::string_view mixer = mixer_name(*model.mixer);
+  return because(mixes_twice(model)
+                     ? fmt::format("whose layers attend beside another mixer: {}", mixer)
+                     : fmt::format("whose layers do not all attend: {}", mixer));
+}
 
 void check_parallel(const Table& strategy, const StepSplit& sharing) {
   check_pipeline(strategy, sharing);

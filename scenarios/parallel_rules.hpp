@@ -1,6 +1,9 @@
 // What has to divide what, so that several ranks can share a model.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "sim/base/config.hpp"
 #include "topology/cluster.hpp"
 #include "workloads/model/model.hpp"
@@ -21,5 +24,8 @@ struct StepSplit {
 
 // Notes at `strategy`, the table of that name, whatever does not come out even.
 void check_parallel(const Table& strategy, const StepSplit& sharing);
+
+// Why neither a sequence nor, with more than one mixer a layer, its heads can be divided.
+std::optional<std::string> why_undivided(const Model& model);
 
 }  // namespace stepsim

@@ -47,7 +47,7 @@ bool is_option(const ShellWord& word) {
 
 struct Launcher {
   std::vector<std::string> called, flags;
-  std::string gpus, processes, nodes, file, devices;
+  std::string gpus, processes, nodes, file, devices, gpus_short;
 };
 
 struct KnownLaunchers {
@@ -80,7 +80,8 @@ KnownLaunchers known_launchers(const std::string& data) {
     const Table each = launchers.table(name);
     known.launchers.push_back({each.texts("called"), each.texts("flags"), each.text_or("gpus", ""),
                                each.text_or("processes", ""), each.text_or("nodes", ""),
-                               each.text_or("file", ""), each.text_or("devices", "")});
+                               each.text_or("file", ""), each.text_or("devices", ""),
+                               each.text_or("gpus_short", "")});
   }
   document.finish();
   return known;
@@ -230,7 +231,8 @@ class CommandReader {
       return whole_number(place->second.text);
     };
     if (const auto nodes = number(launcher.nodes)) launch_.nodes = nodes;
-    if (const auto gpus = number(launcher.gpus)) launch_.gpus = gpus;
+    for (const std::string* said : {&launcher.gpus, &launcher.gpus_short})
+      if (const auto gpus = number(*said)) launch_.gpus = gpus;
     const std::int64_t nodes = launch_.nodes.value_or(1);
     // Who hands a command to several nodes takes its processes for those of one.
     if (const auto all = number(launcher.processes); all && per_node_)

@@ -147,6 +147,24 @@ MappedSource::MappedSource(const SourceQuestion& question, const Document& sourc
   leaves_ = std::move(last);
 }
 
+void MappedSource::follow_references() {
+  constexpr int most = 8;  // one after the other
+  for (Leaf& leaf : leaves_)
+    for (int turn = 0; turn < most && !leaf.empty; ++turn) {
+      const std::string line = leaf.holder.one_line(leaf.key);
+      if (line.starts_with('[') || line.starts_with('{')) break;
+      const std::string said = leaf.holder.text_or(leaf.key, "");
+      if (!said.starts_with("${") || !said.ends_with('}')) break;
+      const auto place = std::find_if(leaves_.begin(), leaves_.end(), [&](const Leaf& each) {
+        return each.path == said.substr(2, said.size() - 3);
+      });
+      if (place == leaves_.end() || &*place == &leaf) break;
+      leaf.holder = place->holder;
+      leaf.key = place->key;
+      leaf.empty = place->empty;
+    }
+}
+
 std::string MappedSource::inherit(const std::string& file) {
   inherited_.push_back(read_document(file));
   result_.files.push_back(file);
@@ -177,6 +195,11 @@ void MappedSource::put_model(std::string_view key) {
 std::string MappedSource::name_of(const std::string& path) const {
   const auto called = facts_.root().table_if("also_called");
   if (names_ == NamesOfKeys::paths) return called && called->has(path) ? called->text(path) : path;
+  if (names_ == NamesOfKeys::low_lines) {
+    std::string low = path;
+    std::replace(low.begin(), low.end(), '-', '_');
+    return low;
+  }
   std::string name = path.substr(path.rfind('.') + 1);
   std::replace(name.begin(), name.end(), '_', '-');
   return called && called->has(name) ? called->text(name) : name;

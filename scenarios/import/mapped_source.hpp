@@ -42,9 +42,10 @@ std::vector<MappedKey> mapped_keys(const Document& facts);
 // Their words for a value of the scenario; nothing where they have none.
 std::optional<std::string> their_word(const MappedKey& key, const std::string& ours);
 
-// How a file's keys are called: by their paths ("training.seq_len"), or, where blocks only sort
-// them, by their last parts with dashes ("model.num_layers": "num-layers").
-enum class NamesOfKeys : std::uint8_t { paths, last_parts };
+// How a file's keys are called: by their paths ("training.seq_len"), by paths in which dashes and
+// low lines mean the same ("num-layers": "num_layers"), or, where blocks only sort them, by their
+// last parts with dashes ("model.num_layers": "num-layers").
+enum class NamesOfKeys : std::uint8_t { paths, low_lines, last_parts };
 
 class MappedSource {
  public:
@@ -62,6 +63,9 @@ class MappedSource {
   std::vector<std::string> texts(std::string_view key);
   // All keys below this one that are there.
   std::vector<std::string> keys_below(std::string_view key) const;
+
+  // A value that is "${another.key}" is what stands there.
+  void follow_references();
 
   // What a file of the same kind says besides, where this one says nothing; the file that that one
   // goes on from in turn.

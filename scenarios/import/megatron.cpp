@@ -8,7 +8,9 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/megatron_model.hpp"
+#include "scenarios/import/swift_grpo.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -239,8 +241,14 @@ void read_megatron_stages(MappedSource& source, const MegatronDegrees& degrees) 
 
 // ---- Megatron-SWIFT: models of the hub, rows or pairs of a data set ----
 
+bool says_grpo(const Table& root) {
+  for (const std::string_view key : {"rlhf_type", "rlhf-type"})
+    if (root.has(key) && root.text_or(key, "") == "grpo") return true;
+  return false;
+}
+
 void read_swift_job(MappedSource& source) {
-  const std::vector<std::string> known{"dpo", "kto", "rm"};
+  const std::vector<std::string> known{"dpo", "kto", "rm", "grpo"};
   const SourceQuestion& question = source.question();
   const bool rlhf = question.launch != nullptr && question.launch->program.ends_with("rlhf");
   const std::string type = source.text("rlhf-type", rlhf ? "dpo" : "");
@@ -319,15 +327,21 @@ void put_recomputing(MappedSource& source, const RecomputeKeys& keys, const std:
 }
 
 Translation translate_megatron_swift(const SourceQuestion& question, const Document& document) {
-  MappedSource source(question, document, "Megatron-SWIFT", "megatron-swift",
-                      NamesOfKeys::last_parts);
+  const bool grpo = says_grpo(document.root());
+  MappedSource source(question, document, "Megatron-SWIFT",
+                      grpo ? "megatron-swift-grpo" : "megatron-swift", NamesOfKeys::last_parts);
   const MegatronDegrees degrees = megatron_degrees(source);
   source.put_model("model");
-  assume_machine(question, source.root(), source.result(), gpus_of(question));
+  const GpusOfSource learners = gpus_of(question);
+  assume_machine(question, source.root(), source.result(),
+                 grpo ? swift_grpo_machine(source, learners) : learners);
   source.look_around();
   source.put_stack();
   source.put("recipe", "megatron-swift", "");
-  read_swift_job(source);
+  if (grpo)
+    put_swift_grpo(source, learners);
+  else
+    read_swift_job(source);
   put_megatron_division(source, degrees,
                         {.distributed = true,
                          .grouped = true,

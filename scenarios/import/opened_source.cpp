@@ -28,7 +28,8 @@ std::optional<std::string> find_file_beside(const std::string& script, const std
   return find_above(script, text);
 }
 
-std::string file_beside(const std::string& script, const ShellWord& word) {
+// `own`: how one gets at files that come with the program.
+std::string file_beside(const std::string& script, const ShellWord& word, const std::string& own) {
   if (!word.unknown.empty())
     throw UserError({{script, word.line, "",
                       fmt::format("the name of the file of settings {}",
@@ -36,7 +37,8 @@ std::string file_beside(const std::string& script, const ShellWord& word) {
   if (auto file = find_file_beside(script, word.text)) return *file;
   const std::filesystem::path place = std::filesystem::path(script).parent_path() / word.text;
   throw UserError({{script, word.line, "",
-                    fmt::format("no file {}, which the training is read from", place.string())}});
+                    fmt::format("no file {}, which the training is read from{}{}", place.string(),
+                                own.empty() ? "" : "; ", own)}});
 }
 
 // Of a Python file that is given a file of settings, what that file is: "scripts/dpo.py --config
@@ -85,7 +87,8 @@ std::optional<ShellWord> named_file(const SourceKind& kind, const Table& argumen
   if (!kind.file_option.empty() && arguments.has(kind.file_option))
     return ShellWord{.text = arguments.text(kind.file_option),
                      .line = arguments.origin(kind.file_option)->line};
-  return words.empty() || kind.sets_keys ? std::nullopt : std::optional(words.front());
+  const bool by_option = kind.sets_keys && !kind.file_option.empty();
+  return words.empty() || by_option ? std::nullopt : std::optional(words.front());
 }
 
 // A Python file that a script starts, or writes with a here-document: what its constructors are
@@ -166,7 +169,7 @@ void open_arguments(const std::string& data, const std::string& script, OpenedSo
   const Table root = opened.document.root();
   const auto named = named_file(kind, root, arguments.others);
   if (!named) return;
-  opened.file = file_beside(script, *named);
+  opened.file = file_beside(script, *named, facts.root().text_or("own_files", ""));
   Document settings_file = open_document(opened.file);
   for (const std::string& key : root.keys())
     if (key != kind.file_option) settings_file.set(key, root.one_line(key));

@@ -8,8 +8,10 @@
 #include "scenarios/import/automodel.hpp"
 #include "scenarios/import/axolotl.hpp"
 #include "scenarios/import/deepspeed_alone.hpp"
+#include "scenarios/import/gpt_neox.hpp"
 #include "scenarios/import/hf_trainer.hpp"
 #include "scenarios/import/llama_factory_v1.hpp"
+#include "scenarios/import/llm_foundry.hpp"
 #include "scenarios/import/megatron.hpp"
 #include "scenarios/import/nemo_rl.hpp"
 #include "scenarios/import/open_instruct.hpp"
@@ -35,7 +37,8 @@ std::vector<SourceKind> kinds_of_settings() {
        .programs = {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py",
                     "*finetune_gpt.py"},
        .never = {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size",
-                 "model-parallel-size"}},
+                 "model-parallel-size", "train_micro_batch_size_per_gpu",
+                 "train-micro-batch-size-per-gpu"}},
       {.name = "slime",
        .title = "arguments of slime",
        .translate = translate_slime,
@@ -88,11 +91,36 @@ std::vector<SourceKind> kinds_of_recipes() {
            .marks = {"step_scheduler"},
            .beside = {"dist_env", "distributed", "recipe"},
            .translate = translate_automodel},
+          {.name = "gpt-neox",
+           .title = "a file of gpt-neox",
+           .marks = {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size",
+                     "model-parallel-size", "num_layers", "num-layers"},
+           .beside = {"num_layers", "num-layers", "hidden_size", "hidden-size"},
+           .translate = translate_gpt_neox,
+           .never = {"tensor_model_parallel_size", "tensor-model-parallel-size", "micro_batch_size",
+                     "micro-batch-size", "pipeline-model-parallel-size",
+                     "pipeline_model_parallel_size", "cluster", "strategy"}},
+          {.name = "llm-foundry",
+           .title = "a file of LLM Foundry",
+           .marks = {"device_train_microbatch_size", "global_train_batch_size"},
+           .beside = {"model"},
+           .translate = translate_llm_foundry,
+           .programs = {"train/train.py", "*/train/train.py"},
+           .takes_file = true,
+           .never = {"base_model", "policy", "model_name_or_path"},
+           .sets_keys = true},
           {.name = "torchtune",
            .title = "a torchtune file",
            .marks = {"checkpointer"},
            .beside = {"tokenizer", "model", "loss"},
-           .translate = translate_torchtune},
+           .translate = translate_torchtune,
+           .programs = {"full_finetune_*", "lora_finetune_*", "full_dpo_*", "lora_dpo_*", "qat_*",
+                        "ppo_full_finetune_*", "knowledge_distillation_*", "grpo_full_finetune_*",
+                        "*recipes/full_finetune_*.py", "*recipes/lora_finetune_*.py",
+                        "*recipes/full_dpo_*.py", "*recipes/lora_dpo_*.py"},
+           .takes_file = true,
+           .sets_keys = true,
+           .file_option = "config"},
           {.name = "torchtitan",
            .title = "a TorchTitan file",
            .marks = {"training"},
@@ -160,7 +188,8 @@ struct Other {
   std::string_view key, title;
 };
 constexpr std::string_view gpt_neox_title =
-    "a file of gpt-neox, which is not read: a script of Megatron-LM with the same widths is";
+    "a part of what gpt-neox reads, without the widths of the model: what its files say goes into "
+    "one";
 constexpr std::array others{
     Other{"infer_backend", "a file of LLaMA-Factory for inference, which trains nothing"},
     Other{"export_dir", "a file of LLaMA-Factory that merges adapters, which trains nothing"},
@@ -172,9 +201,8 @@ constexpr std::array others{
     Other{"pipe-parallel-size", gpt_neox_title},
     Other{"model_parallel_size", gpt_neox_title},
     Other{"model-parallel-size", gpt_neox_title},
-    Other{"device_train_microbatch_size",
-          "a file of LLM Foundry, which is not read: a scenario with `stack: llm-foundry` says the "
-          "same"},
+    Other{"lr_decay_style", gpt_neox_title},
+    Other{"lr-decay-style", gpt_neox_title},
     Other{"rollout", "settings of rollouts alone, which train nothing"},
     Other{"claims", "a file of claims, for `stepsim check`"},
     Other{"services", "a file of Docker, which trains nothing"}};
@@ -236,7 +264,7 @@ const std::vector<SourceKind>& known_kinds() {
          false,
          false,
          {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size",
-          "num_layers", "num-layers"}},
+          "num_layers", "num-layers", "lr_decay_style", "lr-decay-style"}},
         {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
     for (SourceKind& kind : kinds_of_settings()) kinds.push_back(std::move(kind));
     for (SourceKind& kind : kinds_of_recipes()) kinds.push_back(std::move(kind));

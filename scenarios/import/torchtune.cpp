@@ -68,7 +68,9 @@ void refuse_other_recipes(const SourceQuestion& question, const Table& root) {
 
 // Which recipe runs the file, its name says, and keys that only one of them has.
 bool is_for_one_gpu(const SourceQuestion& question) {
-  const std::string name = std::filesystem::path(question.file).filename().string();
+  const std::string name = question.launch != nullptr
+                               ? question.launch->program
+                               : std::filesystem::path(question.file).filename().string();
   return name.find("single_device") != std::string::npos ||
          name.find("low_memory") != std::string::npos;
 }
@@ -175,8 +177,8 @@ Translation translate_torchtune(const SourceQuestion& question, const Document& 
   assume_machine(question, source.root(), source.result(),
                  single ? GpusOfSource{.gpus = 1,
                                        .nodes = 1,
-                                       .why = "the recipe is for one GPU, as the file's name says"}
-                        : GpusOfSource{});
+                                       .why = "the recipe is for one GPU, as its name says"}
+                        : gpus_of(question));
   source.look_around();
   source.put_stack();
   put_loss(source);

@@ -22,8 +22,10 @@ std::int64_t attention_sum(const Model& m) {
     const Latent& l = *a.latent;
     const std::int64_t queries = l.query_width > 0 ? l.query_width * (h + q + 1) : h * q;
     const std::int64_t own = a.head_dim - l.rotary + l.value;
-    return queries + h * (l.width + l.rotary) + l.width * (1 + a.heads * own) +
-           a.heads * l.value * h;
+    const Indexer x = a.indexer.value_or(Indexer{});
+    const std::int64_t keys = x.heads > 0 ? x.width * (h + 2) : 0;
+    return queries + x.heads * (x.width * l.query_width + h) + keys + h * (l.width + l.rotary) +
+           l.width * (1 + a.heads * own) + a.heads * l.value * h;
   }
   std::int64_t sum = (a.gated ? 3 : 2) * h * q + 2 * h * kv + (a.sinks ? a.heads : 0);
   if (a.qkv_bias) sum += q + 2 * kv;
@@ -47,7 +49,7 @@ std::int64_t mixer_sum(const Model& m) {
     }
     case MixerKind::mamba2:
       return h * (2 * d + shared + x.heads) + (x.taps + (x.taps_bias ? 1 : 0)) * (d + shared) +
-             3 * x.heads + d + d * h + (x.bias ? 2 * d + shared + x.heads + h : 0);
+             3 * x.heads + (x.normed ? d : 0) + d * h + (x.bias ? 2 * d + shared + x.heads + h : 0);
     case MixerKind::delta:
       return h * (2 * d + shared + 2 * x.heads) + x.taps * (d + shared) + 2 * x.heads + x.width +
              d * h;
@@ -66,7 +68,7 @@ std::int64_t experts_sum(const Model& m) {
 
 // The sum of the textbook, written without a look at tensors.
 std::int64_t closed_form(const Model& m) {
-  const std::int64_t h = m.hidden, norm = (m.norm_bias ? 2 : 1) * h;
+  const std::int64_t h = m.hidden, norm = !m.norm_weights ? 0 : (m.norm_bias ? 2 : 1) * h;
   const std::int64_t norms = m.norms == Norms::both ? 2 * norm : norm;
   const FeedForward& f = m.feed_forward;
   const std::int64_t ups = f.gated ? 2 : 1;
@@ -78,8 +80,9 @@ std::int64_t closed_form(const Model& m) {
   const std::int64_t second_norms = m.norms == Norms::once ? 0 : norms;
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     const LayerKind kind = kind_of(m, layer);
-    if (kind.mixes == LayerKind::Mixes::attention) total += norms + attention_sum(m);
-    if (kind.mixes == LayerKind::Mixes::mixer) total += norms + mixer_sum(m);
+    if (kind.mixes != LayerKind::Mixes::nothing) total += norms;
+    if (kind.attends()) total += attention_sum(m);
+    if (kind.has_mixer()) total += mixer_sum(m);
     if (kind.follows == LayerKind::Follows::feed_forward) total += second_norms + dense;
     if (kind.follows == LayerKind::Follows::experts) total += second_norms + experts_sum(m);
   }
@@ -138,7 +141,7 @@ TEST_CASE("a model has a mixer where some of its layers have one, and a list of 
   for (const std::string& name : all_models()) {
     CAPTURE(name);
     const Model model = load_model(STEPSIM_SOURCE_DATA, name);
-    CHECK(model.mixer.has_value() == (attention_layers(model) < model.layers));
+    CHECK(model.mixer.has_value() == (mixer_layers(model) > 0));
     if (model.mixer) CHECK(model.kinds.size() == static_cast<std::size_t>(model.layers));
   }
 }

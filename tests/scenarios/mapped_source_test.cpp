@@ -402,4 +402,136 @@ TEST_CASE("a recipe of NeMo AutoModel is read", "[scenarios][sources]") {
                     Catch::Contains("distillation is not modelled"));
 }
 
+TEST_CASE("scripts of torchtune and LLM Foundry name their file", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const auto of_script = [&](const std::string& command) {
+    std::ofstream(folder.file("go.sh")) << command << "\n";
+    return translate_source(data, folder.file("go.sh"), {}).value();
+  };
+  std::ofstream(folder.file("lora.yaml"))
+      << "model: {_component_: torchtune.models.llama3_1.lora_llama3_1_8b}\nbatch_size: 2\n"
+         "tokenizer: {max_seq_len: 2048}\ndataset: {packed: True}\ncheckpointer: {a: 1}\n"
+         "optimizer: {_component_: torch.optim.AdamW}\n";
+  const Translation tuned = of_script(
+      "tune run --nproc_per_node 4 lora_finetune_distributed --config lora.yaml batch_size=8 "
+      "dataset.packed=False");
+  CHECK(value_at(tuned, "job.micro_batch") == "8");
+  CHECK(value_at(tuned, "job.packing") == "false");
+  CHECK(value_at(tuned, "strategy.lora.rank") == "8");
+  CHECK(value_at(tuned, "cluster.gpus_per_node") == "4");
+  CHECK_THROWS_WITH(of_script("tune run lora_finetune_single_device --config llama3_1/8B_lora"),
+                    Catch::Contains("`tune cp NAME FILE` copies one that comes with torchtune"));
+  std::ofstream(folder.file("mpt.yaml"))
+      << "max_seq_len: 128\nmodel: {name: mpt_causal_lm}\nglobal_train_batch_size: 64\n"
+         "device_train_microbatch_size: 32\ntrain_loader: {name: text}\n";
+  const Translation own =
+      of_script("composer -n 4 train/train.py mpt.yaml max_seq_len=256 max_duration=5ba");
+  CHECK(value_at(own, "job.sequence") == "256");
+  CHECK(value_at(own, "job.micro_batch") == "16");
+  CHECK(value_at(own, "cluster.gpus_per_node") == "4");
+}
+
+TEST_CASE("a file of gpt-neox is read, with dashes and with low lines", "[scenarios][sources]") {
+  const auto file = [](const std::string& more) {
+    return translate("own.yml",
+                     "num-layers: 4\nhidden_size: 256\nnum-attention-heads: 4\nseq-length: 2048\n"
+                     "train_micro_batch_size_per_gpu: 4\n" +
+                         more,
+                     {});
+  };
+  const Translation plain = file(
+      "pipe-parallel-size: 2\nmodel_parallel_size: 2\npos-emb: rotary\nrotary-pct: 0.25\n"
+      "no-weight-tying: true\nattention-config: [[[flash], 4]]\ngradient_accumulation_steps: 8\n"
+      "zero_optimization: {stage: 1, overlap_comm: True, reduce_bucket_size: 5000000}\n"
+      "fp16: {enabled: true}\ncheckpoint-activations: true\ntrain-iters: 100\n"
+      "tokenizer-type: HFTokenizer\noptimizer: {type: Adam, params: {lr: 0.1}}\n");
+  CHECK(plain.program == "gpt-neox");
+  CHECK(value_at(plain, "stack") == "megatron-deepspeed");
+  CHECK_THAT(value_at(plain, "model"), Catch::Contains("[GPTNeoXForCausalLM]") &&
+                                           Catch::Contains("intermediate_size: 1024") &&
+                                           Catch::Contains("vocab_size: 50432") &&
+                                           Catch::Contains("rotary_pct: 0.25"));
+  CHECK(value_at(plain, "strategy.zero") == "1");
+  CHECK(value_at(plain, "strategy.pipeline_parallel.size") == "2");
+  CHECK(value_at(plain, "strategy.tensor_parallel.size") == "2");
+  CHECK(value_at(plain, "strategy.tensor_parallel.sequence") == "false");
+  CHECK(value_at(plain, "strategy.gradient_dtype") == "bf16");
+  CHECK(value_at(plain, "strategy.attention") == "flash");
+  CHECK(value_at(plain, "strategy.checkpointing") == "full");
+  CHECK(value_at(plain, "strategy.zero_optimization.overlap_comm") == "true");
+  CHECK(value_at(plain, "job.gradient_accumulation") == "8");
+  CHECK(value_at(plain, "job.optimizer_steps") == "100");
+  // With a gate both matrices share two thirds of what is said, in steps.
+  const Translation gated = file(
+      "pos_emb: rotary\nactivation: swiglu\nnorm: rmsnorm\nintermediate_size: 2048\n"
+      "mlp_multiple_of: 256\nuse_bias_in_attn_linear: false\nuse_bias_in_mlp: false\n"
+      "bf16: {enabled: true}\nprecision: bfloat16\n");
+  CHECK_THAT(value_at(gated, "model"), Catch::Contains("[LlamaForCausalLM]") &&
+                                           Catch::Contains("intermediate_size: 768") &&
+                                           Catch::Contains("mlp_bias: false"));
+  CHECK(value_at(gated, "strategy.attention") == "eager");
+  CHECK(value_at(gated, "strategy.zero") == "0");
+  CHECK_THAT(value_at(file("fp16: {enabled: true}\n"), "model"),
+             Catch::Contains("[GPT2LMHeadModel]"));
+  CHECK_THROWS_WITH(file("attention_config: [[[mamba], 4]]\n"),
+                    Catch::Contains("own.yml:6: attention_config: layers of \"mamba\""));
+  CHECK_THROWS_WITH(file("moe_num_experts: 8\n"),
+                    Catch::Contains("gpt-neox's own experts are not modelled"));
+  CHECK_THROWS_WITH(file("pos_emb: rotery\n"), Catch::Contains("(did you mean \"rotary\"?)"));
+  CHECK_THROWS_WITH(translate("own.yml", "num_layers: 4\nmodel_parallel_size: 1\n", {}),
+                    Catch::Contains("what gpt-neox reads from several files goes into one"));
+}
+
+TEST_CASE("a file of LLM Foundry is read, with what its variables say", "[scenarios][sources]") {
+  const auto file = [](const std::string& model, const std::string& more) {
+    return translate("own.yaml",
+                     "variables: {max_seq_len: 1024, recompute: true, global_seed: 17}\n"
+                     "max_seq_len: ${variables.max_seq_len}\n"
+                     "model: {name: " +
+                         model +
+                         "}\noptimizer: {name: decoupled_adamw}\nglobal_train_batch_size: 64\n"
+                         "device_train_microbatch_size: 4\nprecision: amp_bf16\n" +
+                         more,
+                     {});
+  };
+  const std::string own =
+      "mpt_causal_lm, d_model: 512, n_heads: 8, n_layers: 6, max_seq_len: "
+      "\"${variables.max_seq_len}\", attn_config: {attn_impl: flash, alibi: true}";
+  const Translation plain =
+      file(own,
+           "max_duration: 100ba\ntrain_loader: {name: text}\n"
+           "fsdp_config: {sharding_strategy: SHARD_GRAD_OP, mixed_precision: PURE, "
+           "activation_checkpointing: \"${variables.recompute}\", "
+           "activation_checkpointing_reentrant: false}\n");
+  CHECK(value_at(plain, "stack") == "llm-foundry");
+  CHECK_THAT(value_at(plain, "model"),
+             Catch::Contains("[MPTForCausalLM]") && Catch::Contains("d_model: 512") &&
+                 Catch::Contains("max_seq_len: 1024") && Catch::Contains("alibi: true"));
+  CHECK(value_at(plain, "job.sequence") == "1024");
+  CHECK(value_at(plain, "job.packing") == "true");
+  CHECK(value_at(plain, "job.optimizer_steps") == "100");
+  CHECK(value_at(plain, "job.global_batch") == "64");
+  CHECK(value_at(plain, "strategy.zero") == "fsdp");
+  CHECK(value_at(plain, "strategy.fsdp.reshard_after_forward") == "false");
+  CHECK(value_at(plain, "strategy.fsdp.reduce_dtype") == "bf16");
+  CHECK(value_at(plain, "strategy.checkpointing") == "full");
+  CHECK(value_at(plain, "strategy.reentrant") == "false");
+  CHECK(value_at(plain, "strategy.attention") == "flash");
+  const Translation tuned = file(
+      "hf_causal_lm, pretrained_model_name_or_path: meta-llama/Llama-3.1-8B, peft_config: {r: 16, "
+      "target_modules: [q_proj, v_proj]}",
+      "max_duration: 2ep\ntrain_loader: {name: finetuning}\n");
+  CHECK(value_at(tuned, "model") == "\"llama-3.1-8b\"");
+  CHECK(value_at(tuned, "strategy.lora.rank") == "16");
+  CHECK(value_at(tuned, "strategy.zero") == "0");
+  CHECK(value_at(tuned, "strategy.attention") == "sdpa");
+  CHECK(value_at(tuned, "job.packing") == "false");
+  CHECK(value_at(tuned, "job.epochs") == "2");
+  CHECK_THROWS_WITH(file("hf_t5", ""),
+                    Catch::Contains("expected mpt_causal_lm or hf_causal_lm, found \"hf_t5\""));
+  CHECK_THROWS_WITH(file(own, "max_duration: 2 weeks\n"), Catch::Contains("max_duration"));
+  CHECK_THROWS_WITH(file("mpt_causal_lm, ffn_config: {ffn_type: mb_dmoe}", ""),
+                    Catch::Contains("other feed-forward parts are not modelled"));
+}
+
 }  // namespace stepsim

@@ -327,11 +327,8 @@ TEST_CASE("verl's generation trains nothing, and a fork's samples are counted",
 }
 
 TEST_CASE("files of programs that are not read are called by their names", "[scenarios][sources]") {
-  CHECK_THROWS_WITH(
-      translate("num_layers: 2\npipe_parallel_size: 1\nzero_optimization: {stage: 1}\n"),
-      Contains("is a file of gpt-neox, which is not read"));
-  CHECK_THROWS_WITH(translate("model: {a: 1}\ndevice_train_microbatch_size: 4\nseed: 1\n"),
-                    Contains("is a file of LLM Foundry, which is not read"));
+  CHECK_THROWS_WITH(translate("pipe_parallel_size: 1\nzero_optimization: {stage: 1}\n"),
+                    Contains("is a part of what gpt-neox reads, without the widths of the model"));
   CHECK_THROWS_WITH(translate("trainer: {a: 1}\ndata: {b: 1}\nmodel: {c: 1}\nrollout: {d: 1}\n"),
                     Contains("settings of rollouts alone, which train nothing"));
 }
@@ -420,6 +417,29 @@ TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
       "true "
       "--tensor_model_parallel_size 2 --expert_model_parallel_size 4 --max_length 8192 "
       "--packing true --recompute_granularity full --global_batch_size 32\n");
+  const std::string grpo =
+      "NPROC_PER_NODE=4 megatron rlhf --rlhf_type grpo --model Qwen/Qwen3-8B --max_length 2048 "
+      "--tensor_model_parallel_size 2 --global_batch_size 32 --micro_batch_size 2 "
+      "--num_generations 8 --max_completion_length 1024 --offload_model true --offload_optimizer "
+      "true --sleep_level 2 ";
+  const Translation here =
+      of_script(grpo + "--steps_per_generation 4 --train_iters 10 --vllm_mode colocate\n");
+  CHECK(value_at(here, "job.method") == "grpo");
+  CHECK(value_at(here, "job.layout") == "colocated");
+  CHECK(value_at(here, "job.num_unique_prompts_rollout") == "16");
+  CHECK(value_at(here, "job.num_mini_batches") == "4");
+  CHECK(value_at(here, "job.pack_rows") == "2");
+  CHECK(value_at(here, "job.park_learners") == "true");
+  CHECK(value_at(here, "job.load_ref_policy") == "true");
+  CHECK(value_at(here, "job.total_episodes") == "320");
+  CHECK(value_at(here, "job.optimizer_steps").empty());
+  const Translation served = of_script(grpo + "--vllm_mode server --beta 0\n");
+  CHECK(value_at(served, "job.layout") == "separate");
+  CHECK(value_at(served, "job.learner_gpus") == "4");
+  CHECK(value_at(served, "cluster.gpus_per_node") == "5");
+  CHECK(value_at(served, "job.load_ref_policy") == "false");
+  CHECK_THROWS_WITH(of_script(grpo + "--vllm_mode server --num_generations 7\n"),
+                    Catch::Contains("32 answers of a step are no whole number of groups of 7"));
   CHECK(value_at(stages, "stack") == "megatron");
   CHECK(value_at(stages, "recipe") == "megatron-swift");
   CHECK(value_at(stages, "strategy.zero") == "1");

@@ -77,7 +77,7 @@ TEST_CASE("an unknown architecture is no misspelt one unless only its case diffe
   CHECK(unread("Qwen3MoEForCausalLM") ==
         "config.json:2: architectures: no reader for \"Qwen3MoEForCausalLM\" (did you mean "
         "\"Qwen3MoeForCausalLM\"?); `stepsim list architectures` names those that are known");
-  for (const char* name : {"Gemma4ForCausalLM", "Qwen3ForSequenceClassification", "RWKV"})
+  for (const char* name : {"OPTModel", "Qwen3ForSequenceClassification", "RWKV"})
     CHECK(unread(name) ==
           fmt::format("config.json:2: architectures: no reader for \"{}\"; `stepsim "
                       "list architectures` names those that are known",
@@ -291,4 +291,77 @@ TEST_CASE("a tower is read as what it is called", "[workloads]") {
              Contains("config.json:2: llm_config.architectures: no reader for \"RWKV\""));
   CHECK_THAT(told("{\"architectures\": [\"InternVLChatModel\"]}"),
              Contains("text_config: is missing: what the text tower is made of"));
+}
+
+TEST_CASE("what chooses the tokens that are attended to is counted in each layer", "[workloads]") {
+  const std::string latent =
+      R"("q_lora_rank": 32, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8,
+      "v_head_dim": 16, "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+      "index_n_heads": 2, "index_head_dim": 24)";
+  const Model without = read(config("DeepseekV3ForCausalLM", latent, "4"));
+  const Model with = read(config("DeepseekV32ForCausalLM", latent, "4"));
+  REQUIRE(with.attention.indexer.has_value());
+  CHECK(with.attention.indexer->chosen == 2048);
+  CHECK(with.experts->first_dense == 1);
+  const auto attends = [](const Model& model) {
+    std::int64_t sum = 0;
+    for (const Module& module : layer_modules(model, 0))
+      for (const Tensor& tensor : module.tensors)
+        if (module.name.starts_with("self_attn")) sum += tensor.elements;
+    return sum;
+  };
+  // Queries and the weights of both heads, one key, and its norm with a bias.
+  CHECK(attends(with) - attends(without) == 32 * 48 + 64 * 2 + 64 * 24 + 2 * 24);
+  CHECK(read(config("GlmMoeDsaForCausalLM", latent, "4")).experts->first_dense == 3);
+  CHECK_THAT(told(config("GlmMoeDsaForCausalLM", latent + R"(, "index_topk_freq": 4)", "4")),
+             Contains("index_topk_freq: layers that share what one of them chose"));
+}
+
+TEST_CASE("a norm without weights has no tensor and is called all the same", "[workloads]") {
+  const Model olmo = read(config("OlmoForCausalLM", R"("clip_qkv": null)"));
+  CHECK(count_parameters(olmo).of(TensorClass::norm) == 0);
+  const Model llama = read(config("LlamaForCausalLM", R"("a": 1)"));
+  CHECK(layer_modules(olmo, 0).size() == layer_modules(llama, 0).size());
+}
+
+TEST_CASE("attention and a mixer in one layer read what one norm makes", "[workloads]") {
+  const std::string mamba = R"("mamba_d_ssm": 96, "mamba_n_heads": 6, "mamba_d_head": 16,
+      "mamba_d_state": 8, "mamba_rms_norm": )";
+  const Model bare = read(config("FalconH1ForCausalLM", mamba + "false"));
+  CHECK(attention_layers(bare) == 2);
+  CHECK(mixer_layers(bare) == 2);
+  CHECK(count_parameters(bare).of(TensorClass::norm) == (2 * 2 + 1) * 64);
+  const Model normed = read(config("FalconH1ForCausalLM", mamba + "true"));
+  CHECK(count_parameters(normed).of(TensorClass::norm) == (2 * 2 + 1) * 64 + 2 * 96);
+  CHECK_THAT(told(config("FalconH1ForCausalLM", R"("mamba_d_ssm": 96, "mamba_n_heads": 5,
+      "mamba_d_head": 16)")),
+             Contains("heads times mamba_d_head must be mamba_d_ssm"));
+}
+
+TEST_CASE("a number for each layer must be the same in all", "[workloads]") {
+  const std::string last =
+      R"("num_experts": 4, "num_shared_expert": [1, 1], "moe_intermediate_size": [16, 16],
+      "use_cla": false, "moe_topk": )";
+  const Model model = read(config("HunYuanMoEV1ForCausalLM", last + "[2, 2]"));
+  CHECK(model.experts->per_token == 2);
+  CHECK(model.experts->width == 16);
+  CHECK(model.experts->shared_width == 96);
+  CHECK(model.attention.qk_norm == Attention::QkNorm::per_head);
+  CHECK_THAT(told(config("HunYuanMoEV1ForCausalLM", last + "[2, 1]")),
+             Contains("moe_topk: only the same number in all layers is modelled"));
+}
+
+TEST_CASE("latent attention beside a dense feed-forward block", "[workloads]") {
+  const Model model = read(config("MiniCPM3ForCausalLM", R"("q_lora_rank": 32, "kv_lora_rank": 16,
+      "qk_rope_head_dim": 8, "qk_nope_head_dim": 8)"));
+  CHECK(model.attention.latent->value == 16);
+  CHECK_FALSE(model.experts.has_value());
+  CHECK(model.tied_embeddings);
+}
+
+TEST_CASE("what is known and not read says why", "[workloads]") {
+  CHECK_THAT(told(config("Gemma3nForConditionalGeneration", R"("a": 1)")),
+             Contains("no reader for \"Gemma3nForConditionalGeneration\": four sums"));
+  CHECK_THAT(told(config("MllamaForConditionalGeneration", R"("a": 1)")),
+             Contains("layers that attend to images are not modelled"));
 }

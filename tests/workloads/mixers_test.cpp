@@ -1,6 +1,8 @@
 // Layers that do not attend: what they hold, what they multiply, and how they grow.
 #include "workloads/model/mixers.hpp"
 
+#include <algorithm>
+
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/layers/units.hpp"
@@ -231,4 +233,29 @@ TEST_CASE("Gemma has four norms a layer, and bounds its logits", "[workloads]") 
     return sum;
   };
   CHECK_THAT(bytes(step.model) - bytes(free), WithinRel(12.0 * 1024 * 256000, 1e-9));
+}
+
+TEST_CASE("a mixer beside attention costs what both cost, with one norm", "[workloads]") {
+  const TinyStep both = step_of("falcon-h1-0.5b", 4096);
+  const auto with = [&](LayerKind::Mixes mixes) {
+    TinyStep step = step_of("falcon-h1-0.5b", 4096);
+    for (LayerKind& kind : step.model.kinds) kind.mixes = mixes;
+    return forward_time(step, 0);
+  };
+  CHECK(forward_time(both, 0) ==
+        Approx(with(LayerKind::Mixes::attention) + with(LayerKind::Mixes::mixer)));
+  const std::vector<Unit> units = units_of(both, 0);
+  CHECK(std::ranges::count_if(
+            units, [](const Unit& unit) { return unit.role == Role::attention_norm; }) == 1);
+}
+
+TEST_CASE("an indexer scores all pairs, and nothing of it runs backward", "[workloads]") {
+  const auto scores = [](std::int64_t sequence) {
+    const std::vector<Unit> units = units_of(step_of("deepseek-v3.2", sequence), 0);
+    for (const Unit& unit : units)
+      if (unit.role == Role::index_query || unit.role == Role::index_scores)
+        CHECK(unit.backward.empty());
+    return flops_of(unit_of(units, Role::index_scores).forward);
+  };
+  CHECK(scores(8192) == Approx(4 * scores(4096)).epsilon(0.01));
 }

@@ -192,7 +192,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
 
   const Attention& a = model.attention;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    if (kind_of(model, layer).mixes == LayerKind::Mixes::attention)
+    if (kind_of(model, layer).attends())
       (window_of(model, layer) > 0 ? window_layers_ : full_layers_) += 1;
   window_ = width(a.sliding_window);
   const CachedToken token = cached_token_of(a);

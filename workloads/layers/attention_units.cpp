@@ -3,12 +3,23 @@
 #include "workloads/layers/layer_writer.hpp"
 
 namespace stepsim {
+void LayerWriter::mix_tokens(const LayerKind& kind) {
+  norm(Role::attention_norm);
+  units.back().plain_modules += 2;  // the layer and its attention block, or its mixer
+  if (kind.has_mixer()) mixer();
+  if (kind.has_mixer() && kind.attends()) {
+    ++units.front().plain_modules;
+    unit(Role::attention_residual, "sum_of_both", {}, {count(Operator::residual, t(), h())});
+  }
+  if (kind.attends()) attention();
+  result_norm(Role::attention_result_norm);
+  residual(Role::attention_residual, kind.attends() ? "attention_residual" : "mixer_residual");
+}
+
 void LayerWriter::attention() {
   const Attention& a = model.attention;
   const AttentionWidths widths = widths_of(a);
   const double q = static_cast<double>(widths.queries), k = static_cast<double>(widths.keys);
-  norm(Role::attention_norm);
-  units.back().plain_modules = 2;  // the layer and its attention block
   std::vector<KernelRow> rows;
   double rotated = t() * (q + k);
   if (a.latent) {
@@ -40,8 +51,6 @@ void LayerWriter::attention() {
     units[core_unit].memory.shared = bytes_16 * t() * result;
   else
     keeps_input(bytes_16 * t() * result);
-  result_norm(Role::attention_result_norm);
-  residual(Role::attention_residual, "attention_residual");
 }
 
 // A flash kernel keeps its result for its backward pass, and the product behind keeps the same
@@ -86,6 +95,33 @@ void LayerWriter::project_latent() {
   linear(Role::wide_latent);
   keeps_input(bytes_16 * t() * static_cast<double>(part(Role::wide_latent).in));
   units.back().part = LayerPart::mla_up_proj;
+  if (model.attention.indexer) index(*model.attention.indexer);
+}
+
+// As transformers runs it, without gradients, in a kernel that keeps no scores of single heads.
+// Attention sees all tokens all the same, those that were not chosen behind a mask.
+void LayerWriter::index(const Indexer& indexer) {
+  const double heads = static_cast<double>(indexer.heads);
+  const double width = static_cast<double>(indexer.width);
+  const auto add = [&](Role role, std::vector<double> tensors, const KernelRow& row) -> Unit& {
+    Unit& added = unit(role, part(role).name, std::move(tensors), {row});
+    added.backward.clear();
+    return added;
+  };
+  for (const Role role : {Role::index_query, Role::index_key, Role::index_weights}) {
+    const double in = static_cast<double>(part(role).in), out = static_cast<double>(part(role).out);
+    add(role, {in * out}, gemm("linear", t(), in, out));
+  }
+  add(Role::index_key_norm, {width, width}, norm_row(stack.operators, fused, t(), width, false))
+      .kind = TensorClass::norm;
+  constexpr double bytes_32 = 4;
+  const double pairs = load.attended;
+  Unit& scores = unit(Role::index_scores, "self_attn.indexer", {},
+                      {{"index_scores", KernelClass::gemm, 2 * pairs * heads * width,
+                        bytes_16 * t() * (heads + 1) * width + 2 * bytes_32 * pairs, 2}});
+  scores.backward.clear();
+  scores.plain_modules = 1;
+  scores.memory.forward = bytes_32 * pairs;
 }
 
 // Which keys a kernel looks at: those of the document, those before it in the row, or, behind a

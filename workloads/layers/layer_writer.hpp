@@ -55,6 +55,8 @@ struct LayerWriter {
   KernelRow lora_add(double numbers) const;
   void residual(Role role, std::string name);
 
+  // Attention, a mixer or both, with the norm before and the sum behind.
+  void mix_tokens(const LayerKind& kind);
   void attention();
   bool shares_result() const;
   void mixer();
@@ -79,6 +81,7 @@ struct LayerWriter {
   void keeps_input(double bytes);
   void project();
   void project_latent();
+  void index(const Indexer& indexer);
   void core(std::vector<KernelRow> rows);
   void core_in_memory(std::vector<KernelRow> rows);
   void result_norm(Role role);

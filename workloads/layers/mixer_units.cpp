@@ -9,8 +9,6 @@
 namespace stepsim {
 
 void LayerWriter::mixer() {
-  norm(Role::attention_norm);
-  units.back().plain_modules = 2;  // the layer and its mixer
   linear(Role::mixer_in);
   for (const Role role :
        {Role::mixer_gates, Role::mixer_weigh, Role::mixer_put, Role::mixer_forget})
@@ -36,7 +34,6 @@ void LayerWriter::mixer() {
   // Mamba-2 makes this input once more in the backward pass of its kernel.
   if (m.kind != MixerKind::mamba2)
     keeps_input(bytes_16 * t() * static_cast<double>(part(Role::mixer_out).in));
-  residual(Role::attention_residual, "mixer_residual");
 }
 
 // A kernel of few operations for each number, or of chunks that are multiplied.
@@ -149,7 +146,8 @@ void LayerWriter::state_space(const Mixer& m) {
   const double states = t() / static_cast<double>(m.chunk) * d * static_cast<double>(m.state);
   result.memory.forward = bytes_16 * t() * convolved + (4 + bytes_16) * states;
   result.memory.backward = bytes_16 * t() * (convolved + 2 * d) + (4 + 2 * bytes_16) * states;
-  gated_norm(0);
+  // Without a norm its kernel weighs the result itself.
+  if (m.normed) gated_norm(0);
 }
 
 // Chunk by chunk as well; within a chunk each token first takes out of the state what its key would
@@ -189,7 +187,7 @@ void LayerWriter::delta_net(const Mixer& m) {
 std::vector<KernelRow> mixer_kernels(const Model& model, const Stack& stack, double tokens) {
   std::vector<KernelRow> rows;
   for (std::int64_t layer = 0; layer < model.layers && rows.empty(); ++layer) {
-    if (kind_of(model, layer).mixes != LayerKind::Mixes::mixer) continue;
+    if (!kind_of(model, layer).has_mixer()) continue;
     const Strategy strategy;
     const Load load{.tokens = tokens};
     LayerWriter writer{

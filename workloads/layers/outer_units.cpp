@@ -162,8 +162,9 @@ Unit final_norm_unit(const Model& model, const Stack& stack, const Strategy& str
   Unit norm;
   norm.name = "norm";
   norm.role = Role::final_norm;
-  norm.tensors.assign(model.norm_bias ? 2 : 1, h);
-  norm.owners = 1;
+  norm.tensors.assign(!model.norm_weights ? 0 : model.norm_bias ? 2 : 1, h);
+  norm.owners = model.norm_weights ? 1 : 0;
+  norm.plain_modules = model.norm_weights ? 0 : 1;
   norm.kind = TensorClass::norm;
   norm.forward = {norm_row(stack.operators, fusion_of(stack, strategy), tokens, h, true)};
   norm.trained = strategy.lora.rank == 0;

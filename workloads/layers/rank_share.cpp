@@ -61,6 +61,11 @@ std::optional<RolePlace> place_of(Role role) {
     case Role::latent_norm:
     case Role::wide_query:
     case Role::wide_latent:
+    case Role::index_query:  // whole on every rank
+    case Role::index_key:
+    case Role::index_key_norm:
+    case Role::index_weights:
+    case Role::index_scores:
     case Role::query_norm:
     case Role::key_norm:
     case Role::attend:

@@ -103,12 +103,12 @@ void LayerWriter::quantise_stack(Unit& unit) const {
 void LayerWriter::norm(Role role, double heads) {
   const Part& vector = part(role);
   const double width = static_cast<double>(vector.out);
-  std::vector<double> tensors{width};
-  if (vector.bias) tensors.push_back(width);
+  const std::vector<double> tensors(static_cast<std::size_t>(vector.tensors()), width);
   const bool of_layer = role == Role::attention_norm || role == Role::feed_forward_norm;
-  Unit& added = unit(role, vector.name, std::move(tensors),
+  Unit& added = unit(role, vector.name, tensors,
                      {norm_row(stack.operators, fused, t() * heads, width, of_layer)});
   added.kind = TensorClass::norm;
+  added.plain_modules = tensors.empty() ? 1 : 0;
   added.memory.saved = t() * width * heads * (fused.norm ? bytes_16 : bytes_16 + 4);
   added.memory.gradient = bytes_16 * t() * width * heads;
   added.memory.forward = added.memory.backward = fused.norm ? 0 : 4 * t() * width * heads;
@@ -242,8 +242,7 @@ std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Stra
   LayerWriter writer{
       model, stack, strategy, load, fusion_of(stack, strategy), layer_parts(model, layer), {}};
   const LayerKind kind = kind_of(model, layer);
-  if (kind.mixes == LayerKind::Mixes::attention) writer.attention();
-  if (kind.mixes == LayerKind::Mixes::mixer) writer.mixer();
+  if (kind.mixes != LayerKind::Mixes::nothing) writer.mix_tokens(kind);
   if (kind.follows != LayerKind::Follows::nothing)
     writer.feed_forward(kind.follows == LayerKind::Follows::experts);
   // The layer itself is called, too.

@@ -23,6 +23,7 @@ constexpr std::array known_model_types{
     Architecture{"Qwen2ForCausalLM", "Qwen 2 and 2.5: biases in q, k, v", read_qwen2},
     Architecture{"Qwen3ForCausalLM", "norms on each query and key head", read_qwen3},
     Architecture{"Phi3ForCausalLM", "Phi-3, Phi-4: q, k, v and gate, up fused", read_phi3},
+    Architecture{"OlmoForCausalLM", "OLMo 1: norms without weights", read_olmo},
     Architecture{"Olmo2ForCausalLM", "norms behind, and across all heads", read_olmo2},
     Architecture{"Olmo3ForCausalLM", "OLMo 2 with a window in 3 of 4 layers", read_olmo3},
     Architecture{"GemmaForCausalLM", "heads of 256, tied embeddings", read_gemma},
@@ -70,9 +71,12 @@ constexpr std::array known_model_types{
     Architecture{"ChatGLMForConditionalGeneration", "the same", read_chatglm},
     Architecture{"ExaoneForCausalLM", "EXAONE 3", read_exaone3},
     Architecture{"MiniCPMForCausalLM", "MiniCPM: Llama with scales", read_minicpm},
+    Architecture{"MiniCPM3ForCausalLM", "MiniCPM 3: latent attention", read_minicpm3},
     Architecture{"Ernie4_5ForCausalLM", "ERNIE 4.5 without experts", read_ernie},
     Architecture{"NemotronForCausalLM", "Nemotron 4, Minitron: no gate, LayerNorm", read_nemotron},
     Architecture{"HunYuanDenseV1ForCausalLM", "Hunyuan: norms on each head", read_qwen3},
+    Architecture{"HunYuanMoEV1ForCausalLM", "Hunyuan-A13B: experts, one of them shared",
+                 read_hunyuan_moe},
     Architecture{"MiMoForCausalLM", "MiMo: Qwen2; the token-prediction layer is left out",
                  read_qwen2},
     Architecture{"Glm4vForConditionalGeneration", "GLM-4.1V and 4.6V Flash, their text tower",
@@ -118,6 +122,9 @@ constexpr std::array known_model_types{
                  read_deepseek_v2},
     Architecture{"DeepseekV3ForCausalLM", "DeepSeek V3, Moonlight, Kimi K2: latent attention",
                  read_deepseek},
+    Architecture{"DeepseekV32ForCausalLM", "DeepSeek V3.2: V3 and an indexer in each layer",
+                 read_deepseek_v32},
+    Architecture{"GlmMoeDsaForCausalLM", "GLM-5: the same", read_glm_dsa},
     Architecture{"KimiK25ForConditionalGeneration", "Kimi K2.5, its text tower",
                  read_deepseek_tower},
     Architecture{"Glm4MoeLiteForCausalLM", "GLM-4.7-Flash: latent attention", read_glm4_moe_lite},
@@ -129,6 +136,7 @@ constexpr std::array known_model_types{
     Architecture{"Lfm2MoeForCausalLM", "LFM2 with experts", read_lfm2_moe},
     Architecture{"GraniteMoeHybridForCausalLM", "Granite 4: attention, Mamba-2, or both",
                  read_granite_hybrid},
+    Architecture{"FalconH1ForCausalLM", "Falcon-H1: Mamba-2 beside attention", read_falcon_h1},
     Architecture{"NemotronHForCausalLM", "Nemotron-H: Mamba-2, attention or feed-forward a layer",
                  read_nemotron_h},
     Architecture{"JambaForCausalLM", "Mamba in most layers, experts in some", read_jamba},
@@ -145,6 +153,32 @@ std::string other_case(std::string_view name) {
   return "";
 }
 
+// What is known, and why it is not read.
+struct Unread {
+  std::string_view name, why;
+};
+constexpr std::string_view four_streams =
+    "four sums that layers add to, and a table for each layer, are not modelled";
+constexpr std::string_view heads_differ = "heads whose width differs by layer are not modelled";
+constexpr std::array unread{
+    Unread{"Gemma3nForConditionalGeneration", four_streams},
+    Unread{"Gemma3nForCausalLM", four_streams},
+    Unread{"Gemma4ForConditionalGeneration", heads_differ},
+    Unread{"Gemma4ForCausalLM", heads_differ},
+    Unread{"MllamaForConditionalGeneration",
+           "layers that attend to images are not modelled; for text alone take llama-3.1-8b or "
+           "llama-3.1-70b"},
+    Unread{"MllamaForCausalLM", "layers that attend to images are not modelled"},
+    Unread{"DeepseekV4ForCausalLM", "attention to summaries of tokens is not modelled"}};
+
+std::string no_reader(std::string_view name) {
+  for (const Unread& each : unread)
+    if (each.name == name) return fmt::format("no reader for \"{}\": {}", name, each.why);
+  return fmt::format(
+      "no reader for \"{}\"{}; `stepsim list architectures` names those that are known", name,
+      other_case(name));
+}
+
 const Architecture* find_architecture(const Table& root) {
   if (!root.has("architectures")) {
     root.problem("architectures",
@@ -156,9 +190,7 @@ const Architecture* find_architecture(const Table& root) {
     for (const Architecture& architecture : known_model_types)
       if (architecture.name == named.front()) return &architecture;
   if (named.size() == 1)
-    root.problem("architectures", fmt::format("no reader for \"{}\"{}; `stepsim list "
-                                              "architectures` names those that are known",
-                                              named.front(), other_case(named.front())));
+    root.problem("architectures", no_reader(named.front()));
   else
     root.problem("architectures", fmt::format("expected one name, found {}", named.size()));
   return nullptr;
@@ -262,7 +294,7 @@ Model read_hf_config(const Table& root, std::string name) {
   // Widths that no layer has would only mislead.
   if (expert_layers(model) == 0) model.experts.reset();
   if (feed_forward_layers(model) == 0) model.feed_forward.width = 0;
-  if (attention_layers(model) == model.layers) model.mixer.reset();
+  if (mixer_layers(model) == 0) model.mixer.reset();
   return model;
 }
 

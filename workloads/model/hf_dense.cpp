@@ -125,6 +125,14 @@ Model read_exaone4(const Table& root) {
   return model;
 }
 
+// OLMo 1: norms have nothing to learn. What it clips costs next to nothing.
+Model read_olmo(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.norm_weights = false;
+  return model;
+}
+
 Model read_olmo2(const Table& root) {
   Model model = read_decoder(root);
   set_bias(model, root.flag_or("attention_bias", false));
@@ -276,6 +284,14 @@ Model read_minicpm(const Table& root) {
   set_bias(model, root.flag_or("attention_bias", false));
   if (root.has("sparse_config"))
     root.problem("sparse_config", "attention to chosen blocks is not modelled");
+  return model;
+}
+
+// Attention of DeepSeek, feed-forward of Llama.
+Model read_minicpm3(const Table& root) {
+  Model model = read_decoder(root, {.tied = true, .heads = {.width = 1}});  // it is set below
+  set_bias(model, root.flag_or("attention_bias", false));
+  read_latent(root, model, model.hidden / model.attention.heads);
   return model;
 }
 

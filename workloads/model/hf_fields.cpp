@@ -56,6 +56,18 @@ void read_rotary(const Table& table, std::string_view key, double usual, Model& 
   if (a.rotary == a.head_dim) a.rotary = 0;
 }
 
+void read_latent(const Table& table, Model& model, std::int64_t value_width) {
+  Attention& a = model.attention;
+  Latent latent;
+  latent.width = table.integer("kv_lora_rank", 1, hf_limits.width);
+  latent.query_width = table.integer_or("q_lora_rank", 0, 0, hf_limits.width);
+  latent.rotary = table.integer("qk_rope_head_dim", 1, hf_limits.heads);
+  latent.value = given_or(table, "v_head_dim", value_width, hf_limits.heads);
+  a.head_dim = table.integer("qk_nope_head_dim", 0, hf_limits.heads) + latent.rotary;
+  a.kv_heads = a.heads;
+  a.latent = latent;
+}
+
 bool keeps_wide_state(const Table& root, std::string_view key, bool usual) {
   return root.text_or(key, usual ? "float32" : "auto") == "float32";
 }

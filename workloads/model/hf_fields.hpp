@@ -48,6 +48,9 @@ struct DecoderKeys {
 // Layers, widths, heads, vocabulary, positions, tied embeddings.
 Model read_decoder(const Table& table, const DecoderKeys& keys = {});
 
+// Queries, keys and values out of narrow vectors; the heads are there already.
+void read_latent(const Table& table, Model& model, std::int64_t value_width = 0);
+
 // The share of a head that has positions: under the family's key, or `usual`.
 void read_rotary(const Table& table, std::string_view key, double usual, Model& model);
 

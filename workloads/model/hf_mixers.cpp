@@ -74,22 +74,26 @@ Period read_period(const Table& root, std::string_view length, std::string_view 
   return period;
 }
 
-// Of Bamba, Granite 4 and others; "auto" divides what the layer is widened to.
+// Of Bamba, Granite 4, Falcon-H1 and others; "auto" divides what the layer is widened to.
 Mixer read_mamba2(const Table& root, std::int64_t hidden) {
   Mixer mixer{.kind = MixerKind::mamba2};
   mixer.heads = root.integer_or("mamba_n_heads", 128, 1, hf_limits.heads);
   const std::int64_t expand = root.integer_or("mamba_expand", 2, 1, 64);
+  const std::int64_t wide = root.integer_or("mamba_d_ssm", expand * hidden, 1, hf_limits.width);
   const bool given = root.has("mamba_d_head") && root.text_or("mamba_d_head", "") != "auto";
   mixer.width = given ? root.integer("mamba_d_head", 1, hf_limits.heads)
-                      : expand * hidden / std::max<std::int64_t>(1, mixer.heads);
+                      : wide / std::max<std::int64_t>(1, mixer.heads);
   mixer.groups = root.integer_or("mamba_n_groups", 1, 1, hf_limits.heads);
   mixer.state = root.integer_or("mamba_d_state", 256, 1, hf_limits.heads);
   mixer.taps = root.integer_or("mamba_d_conv", 4, 1, hf_limits.taps);
   mixer.chunk = root.integer_or("mamba_chunk_size", 256, 1, hf_limits.tokens);
   mixer.taps_bias = root.flag_or("mamba_conv_bias", true);
   mixer.bias = root.flag_or("mamba_proj_bias", false);
-  if (root.sound() && mixer.channels() != expand * hidden)
-    root.problem("mamba_n_heads", "heads times mamba_d_head must be mamba_expand x hidden_size");
+  if (root.sound() && mixer.channels() != wide)
+    root.problem("mamba_n_heads",
+                 root.has("mamba_d_ssm")
+                     ? "heads times mamba_d_head must be mamba_d_ssm"
+                     : "heads times mamba_d_head must be mamba_expand x hidden_size");
   return mixer;
 }
 
@@ -160,6 +164,21 @@ Model read_granite_hybrid(const Table& root) {
   else
     set_kinds(model, std::vector<Mixes>(static_cast<std::size_t>(model.layers), Mixes::mixer));
   if (attention_layers(model) < model.layers) model.mixer = read_mamba2(root, model.hidden);
+  return model;
+}
+
+// Mamba-2 beside attention in each layer. Multipliers are left out, as above.
+Model read_falcon_h1(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.feed_forward.bias = root.flag_or("mlp_bias", false);
+  set_kinds(model, std::vector<Mixes>(static_cast<std::size_t>(model.layers), Mixes::both));
+  model.mixer = read_mamba2(root, model.hidden);
+  model.mixer->normed = root.flag_or("mamba_rms_norm", false);
+  if (root.flag_or("projectors_bias", false) != model.mixer->bias)
+    root.problem("projectors_bias", "expected the same as mamba_proj_bias");
+  if (root.has("attn_layer_indices"))
+    root.problem("attn_layer_indices", "attention in some layers only is not modelled here");
   return model;
 }
 

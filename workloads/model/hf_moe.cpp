@@ -230,16 +230,8 @@ Model read_deepseek_v2(const Table& root) {
 // Keys and values out of one narrow vector a token; queries out of another one, or directly.
 Model read_deepseek(const Table& root) {
   Model model = read_decoder(root, {.heads = {.width = 1}});  // the width is set below
-  Attention& a = model.attention;
-  Latent latent;
-  latent.width = root.integer("kv_lora_rank", 1, hf_limits.width);
-  latent.query_width = root.integer_or("q_lora_rank", 0, 0, hf_limits.width);
-  latent.rotary = root.integer("qk_rope_head_dim", 1, hf_limits.heads);
-  latent.value = root.integer("v_head_dim", 1, hf_limits.heads);
-  a.head_dim = root.integer("qk_nope_head_dim", 0, hf_limits.heads) + latent.rotary;
-  a.kv_heads = a.heads;
+  read_latent(root, model);
   set_bias(model, root.flag_or("attention_bias", false));
-  a.latent = latent;
   Experts experts =
       read_experts(root, {"n_routed_experts", "moe_intermediate_size", "n_shared_experts", ""});
   experts.first_dense = root.integer_or("first_k_dense_replace", 0, 0, hf_limits.layers);
@@ -251,6 +243,37 @@ Model read_deepseek(const Table& root) {
 
 Model read_deepseek_tower(const Table& root) {
   return read_text_tower(root, read_deepseek);
+}
+
+namespace {
+
+// An indexer of its own in each layer.
+Model with_indexer(const Table& root, Model model, std::int64_t heads) {
+  const Indexer indexer{.heads = root.integer_or("index_n_heads", heads, 1, hf_limits.heads),
+                        .width = root.integer_or("index_head_dim", 128, 1, hf_limits.heads),
+                        .chosen = root.integer_or("index_topk", 2048, 1, hf_limits.tokens)};
+  model.attention.indexer = indexer;
+  if (root.sound() && model.attention.latent->query_width == 0)
+    root.problem("q_lora_rank", "an indexer reads the narrow vector of queries: expected a width");
+  return model;
+}
+
+}  // namespace
+
+Model read_deepseek_v32(const Table& root) {
+  return with_indexer(root, read_glm4_moe_lite(root), 64);
+}
+
+// Since 5.2 most layers take the tokens that one before them has chosen.
+Model read_glm_dsa(const Table& root) {
+  Model model = with_indexer(root, read_deepseek(root), 32);
+  if (!root.has("first_k_dense_replace")) model.experts->first_dense = 3;
+  constexpr std::string_view shared = "layers that share what one of them chose are not modelled";
+  if (root.integer_or("index_topk_freq", 1, 1, hf_limits.layers) > 1)
+    root.problem("index_topk_freq", shared);
+  for (const std::string_view key : {"indexer_types", "index_topk_pattern"})
+    if (root.has(key)) root.problem(key, shared);
+  return model;
 }
 
 // GLM-4.7-Flash: attention of DeepSeek, the first layer without experts unless the file says more.
@@ -326,6 +349,48 @@ Model read_dbrx(const Table& root) {
     attention.problem("kv_n_heads", "must divide n_heads");
   model.experts =
       read_experts(feed_forward, {"moe_num_experts", "ffn_hidden_size", "", "", "moe_top_k"});
+  return model;
+}
+
+namespace {
+
+// One number, or one for each layer, which must be the same.
+std::int64_t of_all_layers(const Table& root, std::string_view key, std::int64_t usual,
+                           std::int64_t most) {
+  const bool listed = root.has(key) && root.one_line(key).starts_with('[');
+  if (!listed) return root.integer_or(key, usual, 0, most);
+  const std::vector<std::int64_t> list = integers(root, key);
+  if (list.empty()) return usual;
+  for (const std::int64_t each : list)
+    if (each != list.front() || each < 0 || each > most) {
+      root.problem(key, "only the same number in all layers is modelled");
+      break;
+    }
+  return list.front();
+}
+
+}  // namespace
+
+// Hunyuan-A13B: a shared expert as wide as a dense layer would be.
+Model read_hunyuan_moe(const Table& root) {
+  Model model = read_decoder(root);
+  if (root.has("attention_head_dim"))
+    model.attention.head_dim = root.integer("attention_head_dim", 1, hf_limits.heads);
+  set_bias(model, root.flag_or("attention_bias", false));
+  if (root.flag_or("use_qk_norm", true)) model.attention.qk_norm = Attention::QkNorm::per_head;
+  for (const char* key : {"use_cla", "use_mla"})
+    if (root.flag_or(key, false)) root.problem(key, "is not modelled");
+  const std::int64_t width = model.feed_forward.width;
+  Experts experts;
+  experts.count = of_all_layers(root, "num_experts", 1, hf_limits.experts);
+  experts.per_token = of_all_layers(root, "moe_topk", 1, hf_limits.experts);
+  experts.width = of_all_layers(root, "moe_intermediate_size", width, hf_limits.width);
+  experts.shared_width = width * of_all_layers(root, "num_shared_expert", 1, hf_limits.shared);
+  experts.first_dense = root.integer_or("moe_layer_num_skipped", 0, 0, hf_limits.layers);
+  if (root.sound() && (experts.count < 2 || experts.per_token < 1 || experts.width < 1 ||
+                       experts.per_token > experts.count))
+    root.problem("moe_topk", "expected some of at least two experts");
+  model.experts = experts;
   return model;
 }
 

@@ -125,13 +125,11 @@ std::int64_t layers_where(const Model& model, const auto& wanted) {
 }  // namespace
 
 std::int64_t attention_layers(const Model& model) {
-  return layers_where(
-      model, [](const LayerKind& kind) { return kind.mixes == LayerKind::Mixes::attention; });
+  return layers_where(model, [](const LayerKind& kind) { return kind.attends(); });
 }
 
 std::int64_t mixer_layers(const Model& model) {
-  return layers_where(model,
-                      [](const LayerKind& kind) { return kind.mixes == LayerKind::Mixes::mixer; });
+  return layers_where(model, [](const LayerKind& kind) { return kind.has_mixer(); });
 }
 
 std::int64_t feed_forward_layers(const Model& model) {

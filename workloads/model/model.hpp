@@ -27,6 +27,15 @@ struct Latent {
   friend bool operator==(const Latent&, const Latent&) = default;
 };
 
+// Chooses the tokens that a query attends to: narrow heads of their own score all before it.
+struct Indexer {
+  std::int64_t heads = 0;
+  std::int64_t width = 0;   // of a head; the keys have one
+  std::int64_t chosen = 0;  // tokens
+
+  friend bool operator==(const Indexer&, const Indexer&) = default;
+};
+
 struct Attention {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -40,6 +49,7 @@ struct Attention {
   std::int64_t full_every = 0;      // with a window: each such layer sees all; 0: none does
   bool chunked = false;             // the window starts anew at multiples of its width
   std::optional<Latent> latent;     // then every head has keys and values of its own
+  std::optional<Indexer> indexer;   // beside latent attention
   std::int64_t rotary = 0;          // numbers of a head that have positions; 0: all
   bool gated = false;  // half of what makes queries weighs the result, number by number
 
@@ -106,6 +116,7 @@ struct Mixer {
   std::int64_t step_width = 0;  // Mamba: of the narrow vector that time steps are made from
   bool bias = false;            // in the matrices at both ends
   bool taps_bias = false;       // in the convolution
+  bool normed = true;           // Mamba-2: its result, before what goes out
   bool split = false;           // what comes in, weighs and gates has a matrix each
   bool wide_state = false;      // engines keep the state in 32 bits, not in 16
 
@@ -129,12 +140,20 @@ enum class Norms : std::uint8_t { before, behind, both, once };
 
 // What a layer is made of: how its tokens hear of each other, and what follows.
 struct LayerKind {
-  enum class Mixes : std::uint8_t { attention, mixer, nothing } mixes = Mixes::attention;
+  enum class Mixes : std::uint8_t {
+    attention,
+    mixer,
+    both,  // beside each other: both read what one norm makes
+    nothing
+  } mixes = Mixes::attention;
   enum class Follows : std::uint8_t {
     feed_forward,
     experts,
     nothing
   } follows = Follows::feed_forward;
+
+  bool attends() const { return mixes == Mixes::attention || mixes == Mixes::both; }
+  bool has_mixer() const { return mixes == Mixes::mixer || mixes == Mixes::both; }
 
   auto operator<=>(const LayerKind&) const = default;
 };
@@ -161,6 +180,7 @@ struct Model {
   std::int64_t spare_positions = 0;         // ... and so many that no token has
   bool tied_embeddings = false;
   bool norm_bias = false;
+  bool norm_weights = true;      // else norms only bring what comes to one scale
   bool norms_embedding = false;  // a norm behind the table
   bool head_bias = false;
   Norms norms = Norms::before;

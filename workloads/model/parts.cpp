@@ -15,7 +15,7 @@ void add_container(Parts& list, std::string name, Role role = Role::container) {
   list.push_back(std::move(part));
 }
 
-void add_vector(Parts& list, std::string name, Role role, std::int64_t width, bool bias) {
+Part& add_vector(Parts& list, std::string name, Role role, std::int64_t width, bool bias) {
   Part part;
   part.name = std::move(name);
   part.role = role;
@@ -23,6 +23,7 @@ void add_vector(Parts& list, std::string name, Role role, std::int64_t width, bo
   part.bias = bias;
   part.kind = TensorClass::norm;
   list.push_back(std::move(part));
+  return list.back();
 }
 
 Part& add_matrix(Parts& list, std::string name, Role role, std::int64_t in, std::int64_t out,
@@ -45,6 +46,16 @@ void add_qk_norm(Parts& list, const Attention& attention, std::string name, Role
              per_head ? attention.head_dim : heads * attention.head_dim, false);
 }
 
+void add_indexer(Parts& list, const Model& model, const Indexer& indexer) {
+  const std::string name = "self_attn.indexer";
+  add_container(list, name);
+  add_matrix(list, name + ".wq_b", Role::index_query, model.attention.latent->query_width,
+             indexer.heads * indexer.width);
+  add_matrix(list, name + ".wk", Role::index_key, model.hidden, indexer.width);
+  add_vector(list, name + ".k_norm", Role::index_key_norm, indexer.width, true);
+  add_matrix(list, name + ".weights_proj", Role::index_weights, model.hidden, indexer.heads);
+}
+
 void add_latent_attention(Parts& list, const Model& model) {
   const Attention& a = model.attention;
   const Latent& latent = *a.latent;
@@ -64,6 +75,7 @@ void add_latent_attention(Parts& list, const Model& model) {
   const std::int64_t own_keys = widths.keys - a.heads * latent.rotary;
   add_matrix(list, "self_attn.kv_b_proj", Role::wide_latent, latent.width,
              own_keys + widths.values);
+  if (a.indexer) add_indexer(list, model, *a.indexer);
   add_matrix(list, "self_attn.o_proj", Role::attention_output, widths.result, model.hidden,
              a.output_bias);
 }
@@ -134,7 +146,7 @@ void add_mamba2(Parts& list, const Model& model, const Mixer& m) {
   add_matrix(list, "mamba.in_proj", Role::mixer_in, model.hidden, d + m.convolved() + m.heads,
              m.bias);
   add_convolution(list, "mamba.conv1d", m);
-  add_vector(list, "mamba.norm", Role::mixer_norm, d, false);
+  if (m.normed) add_vector(list, "mamba.norm", Role::mixer_norm, d, false);
   add_matrix(list, "mamba.out_proj", Role::mixer_out, d, model.hidden, m.bias);
 }
 
@@ -247,6 +259,11 @@ bool in_attention(Role role) {
     case Role::latent_norm:
     case Role::wide_query:
     case Role::wide_latent:
+    case Role::index_query:
+    case Role::index_key:
+    case Role::index_key_norm:
+    case Role::index_weights:
+    case Role::index_scores:
     case Role::query_norm:
     case Role::key_norm:
     case Role::attend:
@@ -316,15 +333,15 @@ std::vector<Part> layer_parts(const Model& model, std::int64_t layer) {
   Parts list;
   const LayerKind kind = kind_of(model, layer);
   const auto norm = [&](const char* name, Role role) {
-    add_vector(list, name, role, model.hidden, model.norm_bias);
+    add_vector(list, name, role, model.hidden, model.norm_bias).borrowed = !model.norm_weights;
   };
   const bool first = kind.mixes != LayerKind::Mixes::nothing;
   const bool second = kind.follows != LayerKind::Follows::nothing;
   const bool behind = model.norms == Norms::behind, both = model.norms == Norms::both;
   add_container(list, "layer");
   if (first && !behind) norm("input_layernorm", Role::attention_norm);
-  if (kind.mixes == LayerKind::Mixes::attention) add_attention(list, model);
-  if (kind.mixes == LayerKind::Mixes::mixer) add_mixer(list, model);
+  if (kind.has_mixer()) add_mixer(list, model);
+  if (kind.attends()) add_attention(list, model);
   // A norm of this name stands here in all families, once behind, once before.
   if (first && behind) norm("post_attention_layernorm", Role::attention_norm);
   if (first && both) norm("post_attention_layernorm", Role::attention_result_norm);
@@ -354,7 +371,8 @@ std::vector<Part> outer_parts(const Model& model) {
     add_vector(list, "model.embed_norm", Role::embedding_norm, model.hidden, model.norm_bias);
   if (model.positions == Positions::rotary) add_container(list, "model.rotary_emb");
   if (!model.part.predicts) return list;
-  add_vector(list, "model.norm", Role::final_norm, model.hidden, model.norm_bias);
+  add_vector(list, "model.norm", Role::final_norm, model.hidden, model.norm_bias).borrowed =
+      !model.norm_weights;
   Part& head = table("lm_head", Role::head, model.vocabulary);
   head.borrowed = model.tied_embeddings;
   head.bias = model.head_bias;

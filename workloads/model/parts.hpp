@@ -30,6 +30,11 @@ enum class Role : std::uint8_t {
   latent_norm,        //
   wide_query,         // ... and up from them again
   wide_latent,        //
+  index_query,        // of what chooses the tokens that are attended to
+  index_key,          //
+  index_key_norm,     //
+  index_weights,      // how much each of its heads counts
+  index_scores,       // of all tokens before, and the largest of them
   query_norm,
   key_norm,
   attend,          // scores, probabilities, and values weighed by them
@@ -91,7 +96,7 @@ struct Part {
   TensorClass kind = TensorClass::dense;
   std::int64_t copies = 1;  // experts
   bool stacked = false;     // in one tensor for all copies
-  bool borrowed = false;    // multiplied, but its tensor is another part's: a tied head
+  bool borrowed = false;    // holds no tensor: a tied head, whose is another part's; a bare norm
 
   bool multiplies() const;        // a token is multiplied with it, not looked up in it
   std::int64_t weights() const;   // of one copy, without bias, whoever holds them

@@ -50,11 +50,11 @@ ModelFlops model_flops(const StepInput& input) {
                           (ranks * unit.trained_elements() - (ranks - 1) * unit.common);
   }
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
-    const LayerKind::Mixes mixes = kind_of(input.model, layer).mixes;
-    if (mixes == LayerKind::Mixes::attention)
+    const LayerKind kind = kind_of(input.model, layer);
+    if (kind.attends())
       flops.attention +=
           (training_passes + scored) * 4 * width * load_of(input.model, job, layer).wanted;
-    if (mixes == LayerKind::Mixes::mixer)
+    if (kind.has_mixer())
       flops.attention +=
           (training_passes + scored) * tokens * mixer_flops(*input.model.mixer).forward;
   }

@@ -1,0 +1,11 @@
+// A file of gpt-neox in the words of a scenario.
+#pragma once
+
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+
+namespace stepsim {
+
+Translation translate_gpt_neox(const SourceQuestion& question, const Document& document);
+
+}  // namespace stepsim

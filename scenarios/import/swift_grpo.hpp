@@ -1,0 +1,14 @@
+// GRPO of Megatron-SWIFT: learners by Megatron, engines of vLLM on the same GPUs or as a server.
+#pragma once
+
+#include "scenarios/import/assumed.hpp"
+#include "scenarios/import/mapped_source.hpp"
+
+namespace stepsim {
+
+// The GPUs that learners and a server beside them need.
+GpusOfSource swift_grpo_machine(MappedSource& source, GpusOfSource learners);
+// Engines, answers and batches; model, machine and stack are put.
+void put_swift_grpo(MappedSource& source, const GpusOfSource& learners);
+
+}  // namespace stepsim
