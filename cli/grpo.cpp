@@ -4,6 +4,7 @@
 
 #include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
+#include "cli/run_output.hpp"
 #include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 
@@ -164,10 +165,11 @@ std::string grpo_text(const Scenario& scenario, const GrpoPrediction& p,
   return text + memory_table(p.memory) + remarks(scenario, p);
 }
 
-std::string grpo_brief_text(const GrpoPrediction& p) {
+std::string grpo_brief_text(const GrpoPrediction& p, const std::optional<Interval>& interval) {
   if (!p.ran) return fmt::format("does not fit: {}\n", p.memory.failure.value_or(""));
-  return fmt::format("{} a step, {:.0f} tok/s trained, {:.2f} GPU-hours per 1000 responses; {}\n",
-                     to_text(p.step_time), p.trained_per_second, p.gpu_hours_per_1000,
+  return fmt::format("{} a step{}, {:.0f} tok/s trained, {:.2f} GPU-hours per 1000 responses; {}\n",
+                     to_text(p.step_time), likely_text(interval), p.trained_per_second,
+                     p.gpu_hours_per_1000,
                      p.memory.failure ? "does not fit: " + *p.memory.failure : "fits");
 }
 

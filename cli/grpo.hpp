@@ -12,7 +12,8 @@ namespace stepsim {
 std::string grpo_text(const Scenario& scenario, const GrpoPrediction& prediction,
                       const std::optional<Interval>& interval = {});
 // The answer alone, in a line.
-std::string grpo_brief_text(const GrpoPrediction& prediction);
+std::string grpo_brief_text(const GrpoPrediction& prediction,
+                            const std::optional<Interval>& interval);
 Records grpo_records(const Scenario& scenario, const GrpoPrediction& prediction,
                      const std::optional<Interval>& interval = {});
 

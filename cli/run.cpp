@@ -43,7 +43,9 @@ constexpr std::array run_option_specs = with_source_options(std::array{
     OptionSpec{"beside", "LOG",
                "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
                "of a trainer; - reads standard input"},
-    OptionSpec{"brief", "", "the answer alone, in one line"},
+    OptionSpec{"brief", "",
+               "the answer alone, in one line; of a file of another program a second one says what "
+               "was taken for it"},
     OptionSpec{"json", "", "for machines"}});
 constexpr Usage run_usage{
     "stepsim run SCENARIO [options]",
@@ -168,7 +170,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
         joined({grpo_records(scenario, prediction, interval),
                 {cost_record(rates, time), faster_record(faster), fitting_record(fitting)}}));
   } else if (options.has("brief")) {
-    fmt::print("{}{}", grpo_brief_text(prediction), cost_text(rates, time));
+    fmt::print("{}{}{}", grpo_brief_text(prediction, interval), cost_text(rates, time),
+               taken_in_brief(scenario));
   } else {
     print_at_once(assumptions_text(scenario.assumptions) +
                   grpo_text(scenario, prediction, interval) + cost_text(rates, time));
@@ -216,9 +219,10 @@ int run_command(const CommandLine& line) {
                  run_records(scenario, prediction, extras));
   } else if (options->has("brief")) {
     find_changes(line, *options, scenario, settings, extras);
-    fmt::print("{}{}{}", brief_text(prediction, extras.interval),
+    fmt::print("{}{}{}{}", brief_text(prediction, extras.interval),
                beside_text(extras.log, prediction, extras.interval),
-               cost_text(extras.rates, job_time_of(scenario, prediction)));
+               cost_text(extras.rates, job_time_of(scenario, prediction)),
+               taken_in_brief(scenario));
   } else {
     print_at_once(assumptions_text(scenario.assumptions) + run_text(scenario, prediction, extras));
     find_changes(line, *options, scenario, settings, extras);

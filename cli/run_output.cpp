@@ -286,15 +286,17 @@ Records run_sample() {
   return run_records({}, p, extras);
 }
 
+std::string likely_text(const std::optional<Interval>& interval) {
+  if (!interval) return "";
+  return fmt::format(" (likely {} to {})", to_text(Seconds{interval->step_time.low}),
+                     to_text(Seconds{interval->step_time.high}));
+}
+
 std::string brief_text(const Prediction& p, const std::optional<Interval>& interval) {
-  const std::string likely =
-      interval ? fmt::format(" (likely {} to {})", to_text(Seconds{interval->step_time.low}),
-                             to_text(Seconds{interval->step_time.high}))
-               : "";
   const std::string job =
       p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "";
   return fmt::format("{} a step{}, {:.0f} tok/s/GPU{}; {} of {} usable: {}\n", to_text(p.step_time),
-                     likely, p.tokens_per_second_per_gpu, job, to_text(Bytes{p.memory.needed()}),
+                     likely_text(interval), p.tokens_per_second_per_gpu, job, to_text(Bytes{p.memory.needed()}),
                      to_text(Bytes{p.memory.capacity}), coloured_verdict(p.memory));
 }
 

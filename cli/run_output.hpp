@@ -31,6 +31,8 @@ std::string run_text(const Scenario& scenario, const Prediction& prediction,
 std::string changes_text(const RunExtras& extras);
 // The answer alone, in a line.
 std::string brief_text(const Prediction& prediction, const std::optional<Interval>& interval);
+// " (likely 716 ms to 827 ms)"
+std::string likely_text(const std::optional<Interval>& interval);
 Records run_records(const Scenario& scenario, const Prediction& prediction,
                     const RunExtras& extras);
 

@@ -59,6 +59,15 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
          "\n";
 }
 
+std::string taken_in_brief(const Scenario& scenario) {
+  const auto whats = mapped(scenario.assumptions, [](const Assumption& each) { return each.what; });
+  const auto keys = mapped(scenario.unmodelled, [](const UnmodelledKey& each) { return each.key; });
+  std::vector<std::string> parts;
+  if (!whats.empty()) parts.push_back(fmt::format("not in the file: {}", fmt::join(whats, ", ")));
+  if (!keys.empty()) parts.push_back(fmt::format("not modelled: {}", fmt::join(keys, ", ")));
+  return parts.empty() ? "" : fmt::format("{}\n", fmt::join(parts, "; "));
+}
+
 std::string taken_text(std::span<const ReadSide> sides) {
   struct Said {
     std::string text;

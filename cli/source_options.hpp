@@ -45,6 +45,8 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
 
 // What was taken for a file of another program, for the first screen; nothing when nothing was.
 std::string assumptions_text(std::span<const Assumption> assumptions);
+// The same in a line, by name: "not in the file: length of rows; not modelled: peft_use_dora".
+std::string taken_in_brief(const Scenario& scenario);
 // A side of a comparison as it was read.
 struct ReadSide {
   std::string name;    // "A"

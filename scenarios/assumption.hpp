@@ -2,8 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace stepsim {
+
+// The one that a comparison of packed and other rows hangs on.
+inline constexpr std::string_view length_of_rows = "length of rows";
 
 struct Assumption {
   std::string what;    // "machine"

@@ -158,7 +158,7 @@ void assume_data(const SourceQuestion& question, const DataOfSource& data,
             : "{value: 1, low: 0.3, high: 1, source: how long the rows are is not in the file}",
         "", "taken");
     translation.assumptions.push_back(
-        {"length of rows",
+        {std::string(length_of_rows),
          data.packed ? "95 % full (60 to 100 %), a document to a row" : "all full (30 to 100 %)",
          "the file does not say; rates leave padding out", "--set job.fill=0.7"});
   }

@@ -93,7 +93,7 @@ void put_automodel_batch(MappedSource& source, const AutomodelDegrees& degrees) 
       key = other;
     }
   if (length == 0 && !source.question().decides("job.sequence"))
-    source.result().assumptions.push_back({"length of rows", "1024 tokens",
+    source.result().assumptions.push_back({std::string(length_of_rows), "1024 tokens",
                                            "rows are cut nowhere; TRL cuts there",
                                            "--set job.sequence=..."});
   source.put("job.sequence", std::to_string(length > 0 ? length : 1024), key,

@@ -123,7 +123,7 @@ void put_rows(MappedSource& source) {
     source.put("job.sequence", source.text(key), key);
   } else if (!source.question().decides("job.sequence")) {
     source.put("job.sequence", "1024", key, "a usual one");
-    source.result().assumptions.push_back({"length of rows", "1024 tokens",
+    source.result().assumptions.push_back({std::string(length_of_rows), "1024 tokens",
                                            "tokenizer.max_seq_len does not say; TRL cuts there",
                                            "--set job.sequence=..."});
   }

@@ -268,6 +268,8 @@ cli("run says what would make it faster as JSON" ARGS run llama32-3b-sft-zero3 -
 cli("run of what does not fit says so first, and what would make it fit" ARGS run mpt7b-zero2-oom --samples 0
   CODE 1 OUTPUT "\n\nverdict +does not fit into memory: it cannot run; times are as if it could\nstep time .*to make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 ")
 cli("run in a line" ARGS run llama32-3b-sft-zero3 --brief OUTPUT "^8.[0-9]+ s a step [(]likely [0-9.]+ s to [0-9.]+ s[)], [0-9]+ tok/s/GPU, [0-9.]+ h the whole job. 46.4 GB of 204 GB usable: fits, [^\n]+\n$")
+cli("run of another program's file in a line, and what was taken for it" ARGS run @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml --nodes 1 --samples 0 --brief
+  OUTPUT "^[^\n]+ a step, [^\n]+: fits[^\n]*\nnot in the file: model, machine, length of rows, size of the data set; not modelled: neftune_noise_alpha, saves_per_epoch\n$")
 cli("run in a line and as JSON" ARGS run llama32-3b-sft-zero3 --brief --json CODE 2
   ERROR "--brief and --json: only one of them can be printed")
 cli("run with a price and a power" ARGS run llama32-3b-sft-zero3 --samples 0 --brief --price 2 --power 1200

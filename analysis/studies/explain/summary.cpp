@@ -10,6 +10,8 @@ namespace {
 
 // A row that differs from the gap by less than this share of it is all of it.
 constexpr double all_of_it = 5e-3;
+// Steps whose tokens differ by less than this share do the same.
+constexpr double same_tokens = 0.02;
 // A second row with this share of the gap is named, too.
 constexpr double worth_a_word = 0.3;
 
@@ -70,13 +72,21 @@ std::string range_text(const Range& range) {
   return fmt::format("{} to {}", to_text(Seconds{range.low}), to_text(Seconds{range.high}));
 }
 
+// ", for 0.25 of the tokens": whose step is longer does not say who is faster.
+std::string tokens_text(const Explanation& e) {
+  if (e.a.tokens <= 0 || e.b.tokens <= 0) return "";
+  const double share = e.a.tokens / e.b.tokens;
+  if (std::abs(share - 1) < same_tokens) return "";
+  return fmt::format(", for {:.3g} {} the tokens", share, share < 1 ? "of" : "times");
+}
+
 }  // namespace
 
 std::string summary_text(const Explanation& e) {
   if (std::abs(e.gap().value) <= 1e-12 * e.a.step_time.value) return same_steps(e);
-  const std::string gap = fmt::format("A takes {} {} than B ({} against {})", size_of(e.gap()),
+  const std::string gap = fmt::format("A takes {} {} than B ({} against {}{})", size_of(e.gap()),
                                       e.gap().value > 0 ? "longer" : "less", to_text(e.a.step_time),
-                                      to_text(e.b.step_time));
+                                      to_text(e.b.step_time), tokens_text(e));
   return e.settings ? gap + carried_text(e) : gap + ".";
 }
 
