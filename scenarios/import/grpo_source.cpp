@@ -4,14 +4,30 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
+
+#include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
 
 void assume_responses(MappedSource& source) {
   if (source.question().decides("job.response_lengths")) return;
+  const auto& lines = source.result().lines;
+  const auto limit = std::ranges::find(lines, "job.response_length", &TranslatedLine::path);
+  if (limit != lines.end()) {
+    const double tokens = std::strtod(limit->value.c_str(), nullptr);
+    const auto [mean, low, high] = guessed_lengths;
+    source.put("job.response_lengths.mean",
+               fmt::format("{{value: {:.0f}, low: {:.0f}, high: {:.0f}, source: how long responses "
+                           "are is not in the file}}",
+                           std::max(1.0, mean * tokens), std::max(1.0, low * tokens),
+                           std::max(1.0, high * tokens)),
+               "", "taken");
+  }
   source.result().assumptions.push_back({"length of responses",
-                                         "a third of the limit on average, log-normal",
+                                         "a third of the limit on average (a sixth to all of "
+                                         "it), log-normal",
                                          "the file does not say; time depends on it",
                                          "--set 'job.response_lengths={mean: 700, sigma: 0.9}'"});
 }

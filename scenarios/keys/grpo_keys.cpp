@@ -1,4 +1,5 @@
 #include "scenarios/keys/grpo_keys.hpp"
+#include "workloads/grpo/lengths.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -387,7 +388,9 @@ constexpr std::array length_keys{
               return number_text(lengths.mean_behind > 0 ? lengths.mean_behind : lengths.mean);
             },
         .prepare =
-            [](Grpo& grpo) { grpo.lengths.mean = static_cast<double>(grpo.response_limit) / 3; },
+            [](Grpo& grpo) {
+              grpo.lengths.mean = guessed_lengths.mean * static_cast<double>(grpo.response_limit);
+            },
         .matters = [](const Grpo& grpo) { return grpo.lengths.kind != LengthKind::empirical; }},
     Key<Grpo>{
         .facts = {.name = "sigma",

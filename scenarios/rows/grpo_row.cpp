@@ -11,6 +11,7 @@
 #include "scenarios/rows/row_parts.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
+#include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -193,7 +194,7 @@ Lengths lengths_of(const GrpoRow& row, const Document& recipes, RowScenario& mad
   double mean = mean_sequence(row, made);
   double longest = row.max_sequence.value_or(response_limit + prompt_limit);
   if (mean <= 0 && response_limit > 0) {
-    lengths.response = response_limit / 3;
+    lengths.response = guessed_lengths.mean * response_limit;
     lengths.assumed = true;
     mean = longest;
     made.assume("responses of a third of their limit");
@@ -311,7 +312,8 @@ void write_lengths(const Lengths& lengths, const Document& recipes, RowScenario&
     made.set("job.response_lengths.mean",
              fmt::format("{{value: {:.0f}, low: {:.0f}, high: {:.0f}, grade: guess, source: \"the "
                          "row does not say how long responses are\"}}",
-                         mean, mean / 2, 0.95 * limit));
+                         mean, guessed_lengths.low / guessed_lengths.mean * mean,
+                         guessed_lengths.high * limit));
   else if (lengths.together && mean > 300 && mean + 156 < limit)
     made.set("job.response_lengths.mean",
              fmt::format("{{value: {:.0f}, low: {:.0f}, high: {:.0f}, grade: guess, source: \"the "

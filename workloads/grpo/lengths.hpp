@@ -7,6 +7,13 @@
 
 namespace stepsim {
 
+// What is taken where nobody says how long responses are, as shares of their limit: lognormal, and
+// half as long to nearly all of them cut.
+struct GuessedLengths {
+  double mean = 1.0 / 3, low = 1.0 / 6, high = 0.95;
+};
+inline constexpr GuessedLengths guessed_lengths;
+
 // Tokens of one response, between 1 and the job's limit.
 std::int64_t response_tokens(const Grpo& grpo, std::uint64_t group, std::uint64_t sample);
 
