@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/trainer_words.hpp"
@@ -342,9 +343,18 @@ struct MappedSource::ToldKeys {
     const std::string near = near_in_block(name, counting);
     return !near.empty() && near == near_in_block(name, all) ? near : "";
   }
-  // Only a block that it is in is known, which is let through as a whole.
-  bool let_through(const std::string& name) const {
-    return name.find('.') != std::string::npos && !holds(all, name) && !holds(counting, name);
+  // The same where only a block that it is in is known, which is let through as a whole: what its
+  // classes are called with may be anything, and a slip leaves a name about as long as it was.
+  std::string misspelt_in_block(const std::string& name) const {
+    const std::string block = name.substr(0, name.rfind('.') + 1);
+    if (block.empty() || holds(all, name) || holds(counting, name)) return "";
+    std::vector<std::string> as_long;
+    std::ranges::copy_if(counting, std::back_inserter(as_long), [&](const std::string& each) {
+      return each.starts_with(block) && each.size() <= name.size() + 2 &&
+             name.size() <= each.size() + 2;
+    });
+    const std::string near = near_in_block(name, as_long);
+    return !near.empty() && near == near_in_block(name, all) ? near : "";
   }
 
   explicit ToldKeys(const MappedSource& source)
@@ -388,7 +398,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
                                   [&](const MappedKey& each) { return each.theirs == leaf.name; });
   const std::string* reason = find_pattern(keys.without, leaf.name);
   const bool there = leaf.line > 0 || is_set(leaf);  // not in a file that this one goes on from
-  const std::string misspelt = there && keys.let_through(leaf.name) ? keys.misspelt(leaf.name) : "";
+  const std::string misspelt = there ? keys.misspelt_in_block(leaf.name) : "";
   std::vector<std::string> paths;
   for (const TranslatedLine& line : result_.lines)
     if (line.key == leaf.path) paths.push_back(line.path);

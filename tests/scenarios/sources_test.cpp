@@ -221,7 +221,7 @@ TEST_CASE("Axolotl's sizes of shards make the machine", "[scenarios][sources]") 
 TEST_CASE("keys within a block are known like others", "[scenarios][sources]") {
   const auto refusal = [](const std::string& text) -> std::string {
     try {
-      translate(small_file + "fsdp_version: 2\n" + text);
+      translate(small_file + text);
       return "";
     } catch (const UserError& error) {
       return fmt::format("{}: {}", error.problems().front().key, error.problems().front().message);
