@@ -200,8 +200,6 @@ class OpenRlhfReader {
                                 whole("ds_tensor_parallel_size", 1, most_ranks);
     const bool dynamic = on("use_dynamic_batch"), packs = on("packing_samples") || dynamic;
     const std::string rows_key = key("micro_train_batch_size");
-    source_.put("job.batching", packs ? "shares" : "rows",
-                key(dynamic ? "use_dynamic_batch" : "packing_samples"));
     if (dynamic)
       source_.put("job.pack_length", std::to_string(std::max(tokens * shared, longest)),
                   key("train_max_tokens_per_gpu"));
@@ -210,6 +208,8 @@ class OpenRlhfReader {
     else
       source_.put("job.pack_length", std::to_string(rows * longest), rows_key,
                   fmt::format("{} rows of {} tokens", rows, longest));
+    source_.put("job.batching", packs ? "shares" : "rows",
+                key(dynamic ? "use_dynamic_batch" : "packing_samples"));
   }
 
   void read_rollouts() {
