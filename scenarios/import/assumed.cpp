@@ -109,6 +109,7 @@ std::int64_t kept_gpus(const SourceQuestion& question, std::int64_t each, std::i
 void keep_counts(const SourceQuestion& question, const GpusOfSource& told,
                  Translation& translation) {
   const GpusOfSource said = with_launcher(question, told);
+  if (said.each <= 0 && said.nodes <= 1) return;
   const auto named = surroundings_of(question, document_of(translation)).cluster;
   if (!named) return;  // refused, with its nearest name, when the scenario is read
   const auto there = static_cast<std::int64_t>(named->node.count(PartKind::gpu)),

@@ -244,6 +244,22 @@ TEST_CASE("keys within a block are known like others", "[scenarios][sources]") {
   CHECK(line_of("strategy.fsdp.reshard_after_forward") == 8);
 }
 
+TEST_CASE("kernels of adapters that are not modelled say which way they move a step",
+          "[scenarios][sources]") {
+  const std::vector<std::string> kernels{"lora_mlp_kernel",  "lora_qkv_kernel",  "lora_o_kernel",
+                                         "unsloth_lora_mlp", "unsloth_lora_qkv", "unsloth_lora_o"};
+  std::string text = small_file + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n";
+  for (const std::string& key : kernels) text += key + ": true\n";
+  const Translation own = translate(text);
+  for (const std::string& key : kernels) {
+    CAPTURE(key);
+    const auto place = std::ranges::find(own.keys, key, &SourceKey::key);
+    REQUIRE(place != own.keys.end());
+    CHECK(place->fate == KeyFate::unmodelled);
+    CHECK_THAT(place->remark, Contains("the real step is faster and needs less"));
+  }
+}
+
 TEST_CASE("a block of which few keys count has no others nearly like them",
           "[scenarios][sources]") {
   const TemporaryFolder folder;
