@@ -117,9 +117,9 @@ PlanQuestion question_of(const CommandLine& line, const Options& options) {
     if (const auto value = options.get(option)) question.settings.emplace_back(key, *value);
   };
   if (const auto cluster = options.get("cluster")) {
-    const std::uint32_t nodes = question.nodes.empty() ? 1 : question.nodes.front();
-    question.settings.emplace_back("cluster",
-                                   fmt::format("{{node: {}, nodes: {}}}", *cluster, nodes));
+    const auto& nodes = question.nodes;
+    question.settings.push_back(
+        cluster_setting(*cluster, nodes.empty() ? std::nullopt : std::optional(nodes.front())));
   } else if (model) {
     throw UserError(
         "on which machine? --cluster NAME: `stepsim list clusters` and `list nodes` "
@@ -243,7 +243,8 @@ int plan_command(const CommandLine& line) {
     print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
                  plan_answer_records(space, search, answer, rates));
   else
-    fmt::print("{}{}", plan_answer_text(space, search, answer, rates),
+    fmt::print("{}{}{}", assumptions_text(space.asked.assumptions),
+               plan_answer_text(space, search, answer, rates),
                fits ? below : more_nodes_text(question, space, search));
   return finish_sweep(search.journal, answer.table, fits ? exit_code::yes : exit_code::no);
 }

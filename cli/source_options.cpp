@@ -14,6 +14,14 @@
 
 namespace stepsim {
 
+std::pair<std::string, std::string> cluster_setting(const std::string& name,
+                                                    std::optional<std::uint32_t> nodes) {
+  if (name.empty() || name.find_first_of("\"\\\n{}[],: ") != std::string::npos)
+    throw UserError(fmt::format("--cluster: expected a name, found \"{}\"", name));
+  return {"cluster", nodes ? fmt::format("{{node: {}, nodes: {}}}", name, *nodes)
+                           : fmt::format("{{node: {}}}", name)};
+}
+
 std::vector<std::pair<std::string, std::string>> source_settings_of(const Options& options) {
   std::vector<std::pair<std::string, std::string>> settings;
   const auto add = [&](std::string_view option, std::string_view key) {
@@ -28,14 +36,10 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("budget", "job.budget");
   constexpr std::uint32_t most = 1u << 20;
   const auto nodes = count_of(options, "nodes", 1, most);
-  if (const auto name = options.get("cluster")) {
-    if (name->empty() || name->find_first_of("\"\\\n{}[],: ") != std::string::npos)
-      throw UserError(fmt::format("--cluster: expected a name, found \"{}\"", *name));
-    settings.emplace_back("cluster", nodes ? fmt::format("{{node: {}, nodes: {}}}", *name, *nodes)
-                                           : fmt::format("{{node: {}}}", *name));
-  } else if (nodes) {
+  if (const auto name = options.get("cluster"))
+    settings.push_back(cluster_setting(*name, nodes));
+  else if (nodes)
     settings.emplace_back("cluster.nodes", std::to_string(*nodes));
-  }
   return settings;
 }
 

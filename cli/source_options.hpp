@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,6 +41,10 @@ constexpr auto with_source_options(const std::array<OptionSpec, N>& own) {
   for (std::size_t i = 0; i < source_options.size(); ++i) all[N + i] = source_options[i];
   return all;
 }
+
+// The machine that `--cluster` names. Nodes that are not said are the file's, else one.
+std::pair<std::string, std::string> cluster_setting(const std::string& name,
+                                                    std::optional<std::uint32_t> nodes);
 
 // As settings, which every study hands on.
 std::vector<std::pair<std::string, std::string>> source_settings_of(const Options& options);

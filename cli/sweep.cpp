@@ -124,12 +124,6 @@ int run_shard(SweepQuestion& question, const std::string& stem, const std::strin
   return finish_sweep(question.journal, table, exit_code::yes);
 }
 
-// What the scenario's file leaves open where it is one of another program. The points may say it.
-std::vector<Assumption> assumptions_of(const std::string& data, const SweepTable& table) {
-  const auto scenario = scenario_if_sound(data, {table.source, table.fixed});
-  return scenario ? scenario->assumptions : std::vector<Assumption>{};
-}
-
 constexpr std::string_view usual_bounds = "1:1024";
 
 int find(const CommandLine& line, const Options& options, const std::string& question) {
@@ -182,11 +176,11 @@ int sweep_command(const CommandLine& line) {
   }
   const SweepReport report = report_of(table);
   const SweepAdvice advice = advice_on(line.data, question.plan, table, report);
+  const SweepNotes notes = notes_on(line.data, table);
   if (options->has("json"))
-    print_result(sweep_kind, {},
-                 sweep_records(table, report, advice, assumptions_of(line.data, table)));
+    print_result(sweep_kind, {}, sweep_records(table, report, advice, notes));
   else
-    fmt::print("{}", sweep_text(table, report, advice));
+    fmt::print("{}{}", notes.taken, sweep_text(table, report, advice));
   return finish_sweep(question.journal, table,
                       report.feasible > 0 ? exit_code::yes : exit_code::no);
 }
@@ -206,13 +200,11 @@ int merge_command(const CommandLine& line) {
     fmt::print(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
                table.source);
   const SweepAdvice tried = advice.value_or(SweepAdvice{});
+  const SweepNotes notes = advice ? notes_on(line.data, table) : SweepNotes{};
   if (options->has("json"))
-    print_result(
-        sweep_kind, {},
-        sweep_records(table, report, tried,
-                      advice ? assumptions_of(line.data, table) : std::vector<Assumption>{}));
+    print_result(sweep_kind, {}, sweep_records(table, report, tried, notes));
   else
-    fmt::print("{}", sweep_text(table, report, tried));
+    fmt::print("{}{}", notes.taken, sweep_text(table, report, tried));
   return exit_code::yes;
 }
 

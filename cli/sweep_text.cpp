@@ -31,6 +31,7 @@ std::vector<std::string> short_names(const std::vector<std::string>& keys) {
 
 // Why a point is worth a look.
 std::string marks_of(const SweepReport& report, std::size_t row) {
+  if (report.alike) return "";
   std::string marks;
   const auto add = [&](const std::optional<std::size_t>& which, std::string_view word) {
     if (which == row) marks += fmt::format("{}{}", marks.empty() ? "" : ", ", word);
@@ -215,7 +216,7 @@ std::string sweep_text(const SweepTable& table, const SweepReport& report,
   if (!report.scalings.empty()) text += '\n';
   for (const std::string& line : scaling_lines(report)) text += line + '\n';
   if (advice.faster.empty()) return text;
-  text += "\nwhat would make the fastest faster\n";
+  text += fmt::format("\nwhat would make {} faster\n", report.alike ? "them" : "the fastest");
   for (const WhatIf& each : advice.faster)
     text += fmt::format("  {:>+6.1f} %  {}\n", 100 * each.gain, each.change);
   return text;
@@ -238,7 +239,7 @@ Records outcome_records(const Outcome& outcome) {
 }
 
 Records sweep_records(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice,
-                      std::span<const Assumption> assumptions) {
+                      const SweepNotes& notes) {
   std::vector<std::size_t> places(table.rows.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
   const auto point = [&](std::size_t i) { return point_records(table, report, i); };
@@ -248,25 +249,31 @@ Records sweep_records(const SweepTable& table, const SweepReport& report, const 
             {"tokens_per_second", "with it", each.outcome.of("tokens_per_second").value_or(0)}};
   };
   const auto place = [](std::size_t row) { return row; };
-  return {{"scenario", "what was varied",
-           Records{{"title", "its name", table.title},
-                   {"source", "the path or name that was given", table.source},
-                   {"set", "in all points, as KEY=VALUE", setting_list(table.fixed)},
-                   {"resolved", "as read, before anything is set", table.scenario}}},
-          assumption_record(assumptions),
-          {"points", "one for each combination", list_of(places, point)},
-          {"fastest", "point with the most tokens a second", report.fastest},
-          {"cheapest", "point with the least GPU time per token", report.cheapest},
-          {"smallest", "point that can run on the fewest GPUs", report.smallest},
-          {"front", "points that no other beats in both", list_of(report.front, place)},
-          {"scalings", "points that differ in the machine's size",
-           list_of(report.scalings, scaling_records)},
-          {"what_ifs", "changes that gain most", list_of(advice.faster, change)},
-          parts_if("nearest", "where no point can run: the one that lacks least memory",
-                   advice.nearest, [](const NearestRun& nearest) -> Records {
-                     return joined(
-                         {{{"point", "its place", nearest.row}}, fitting_records(nearest.fitting)});
-                   })};
+  const auto unless_alike = [&](const std::optional<std::size_t>& row) {
+    return report.alike ? std::nullopt : row;
+  };
+  return {
+      {"scenario", "what was varied",
+       Records{{"title", "its name", table.title},
+               {"source", "the path or name that was given", table.source},
+               {"set", "in all points, as KEY=VALUE", setting_list(table.fixed)},
+               {"resolved", "as read, before anything is set", table.scenario}}},
+      assumption_record(notes.assumptions),
+      {"notes", "what was read and makes no difference, and what is unusual", list_of(notes.notes)},
+      {"points", "one for each combination", list_of(places, point)},
+      {"alike", "all points that can run have the same figures: none is best", report.alike},
+      {"fastest", "point with the most tokens a second", unless_alike(report.fastest)},
+      {"cheapest", "point with the least GPU time per token", unless_alike(report.cheapest)},
+      {"smallest", "point that can run on the fewest GPUs", report.smallest},
+      {"front", "points that no other beats in both", list_of(report.front, place)},
+      {"scalings", "points that differ in the machine's size",
+       list_of(report.scalings, scaling_records)},
+      {"what_ifs", "changes that gain most", list_of(advice.faster, change)},
+      parts_if("nearest", "where no point can run: the one that lacks least memory", advice.nearest,
+               [](const NearestRun& nearest) -> Records {
+                 return joined(
+                     {{{"point", "its place", nearest.row}}, fitting_records(nearest.fitting)});
+               })};
 }
 
 Records sweep_sample() {
@@ -277,7 +284,7 @@ Records sweep_sample() {
   report.scalings.emplace_back().points.emplace_back();
   SweepAdvice advice{{{"", 0, impossible("")}}, NearestRun{}};
   advice.nearest->fitting.single.emplace_back();
-  return sweep_records(table, report, advice, std::array{Assumption{}});
+  return sweep_records(table, report, advice, {"", {Assumption{}}, {""}});
 }
 
 }  // namespace stepsim

@@ -7,13 +7,14 @@
 #include "analysis/studies/sweep/sweep_search.hpp"
 #include "analysis/studies/sweep/sweep_what_ifs.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/sweep_notes.hpp"
 
 namespace stepsim {
 
 std::string sweep_text(const SweepTable& table, const SweepReport& report,
                        const SweepAdvice& advice);
 Records sweep_records(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice,
-                      std::span<const Assumption> assumptions);
+                      const SweepNotes& notes);
 
 std::string search_text(const Search& search, const SearchResult& result);
 Records search_records(const Search& search, const SearchResult& result);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/lists.hpp"
 #include "workloads/layers/precision_units.hpp"
 
 namespace stepsim {
@@ -15,6 +16,11 @@ std::vector<std::string> mismatches(const Scenario& scenario) {
                                 scenario.stack.name, vendor, gpu.name, gpu.vendor));
   if (scenario.strategy.attention == AttentionKernel::flash3 && !gpu.attention.later)
     notes.push_back(fmt::format("{} has no flash3 in its file: it is taken as flash", gpu.name));
+  else if (holds(scenario.said, "strategy.attention", &SaidKey::path) &&
+           scenario.strategy.attention == AttentionKernel::flash3 &&
+           !gpu.attention.later_name.empty())
+    notes.push_back(fmt::format("{} has no FlashAttention-3: flash3 stands for {}", gpu.name,
+                                gpu.attention.later_name));
   if (loses_type_again(scenario.stack, scenario.strategy))
     notes.push_back(fmt::format(
         "{} holds for the first forward pass alone where layers are computed again: PyTorch's "

@@ -62,6 +62,11 @@ std::optional<Gpu::Attention::Kernel> read_later(const Table& attention) {
   return read_kernel(*table);
 }
 
+std::string name_of_later(const Table& attention) {
+  const auto table = attention.table_if("later");
+  return table ? table->text_or("name", "") : "";
+}
+
 std::optional<Gpu::Attention::Settling> read_settling(const Table& attention) {
   const auto table = attention.table_if("settling");
   if (!table) return std::nullopt;
@@ -126,6 +131,7 @@ Gpu read_gpu(const Table& table) {
   const Table attention = table.table("attention");
   gpu.attention = {.flash = read_kernel(attention),
                    .later = read_later(attention),
+                   .later_name = name_of_later(attention),
                    .head_overhead = attention.constant<Ratio>("head_overhead"),
                    .tail = attention.constant<Ratio>("tail"),
                    .settling = read_settling(attention)};

@@ -87,6 +87,7 @@ struct Gpu {
     };
     Kernel flash;                   // the one that stacks use
     std::optional<Kernel> later;    // written for this generation, where there is one
+    std::string later_name;         // where it is not what frameworks call FlashAttention-3
     Constant<Ratio> head_overhead;  // width of a head that the scores of a key cost beside it
     Constant<Ratio> tail;           // queries worth of work lost per SM to the tail
     struct Settling {

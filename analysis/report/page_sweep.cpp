@@ -13,6 +13,7 @@ namespace stepsim {
 namespace {
 
 std::string mark_of(const SweepReport& report, std::size_t row) {
+  if (report.alike) return "";
   if (report.fastest == row) return report.cheapest == row ? "fastest, cheapest" : "fastest";
   if (report.cheapest == row) return "cheapest";
   return holds(report.front, row) ? "front" : "";

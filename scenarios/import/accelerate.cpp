@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
@@ -50,6 +52,52 @@ constexpr std::array known_keys{"compute_environment",
                                 "gradient_accumulation_steps",
                                 "main_process_port",
                                 "num_cpu_threads_per_process"};
+
+// Keys of its blocks: commands/config/cluster.py, commands/launch.py, and a few of older releases.
+constexpr std::array deepspeed_block{"deepspeed_config_file",
+                                     "deepspeed_exclusion_filter",
+                                     "deepspeed_hostfile",
+                                     "deepspeed_inclusion_filter",
+                                     "deepspeed_moe_layer_cls_names",
+                                     "deepspeed_multinode_launcher",
+                                     "gradient_accumulation_steps",
+                                     "gradient_clipping",
+                                     "offload_optimizer_device",
+                                     "offload_optimizer_nvme_path",
+                                     "offload_param_device",
+                                     "offload_param_nvme_path",
+                                     "transformer_moe_cls_names",
+                                     "zero3_init_flag",
+                                     "zero3_save_16bit_model",
+                                     "zero_stage"};
+constexpr std::array fsdp_block{"fsdp_activation_checkpointing",
+                                "fsdp_auto_wrap_policy",
+                                "fsdp_backward_prefetch",
+                                "fsdp_backward_prefetch_policy",
+                                "fsdp_cpu_ram_efficient_loading",
+                                "fsdp_forward_prefetch",
+                                "fsdp_ignored_modules",
+                                "fsdp_limit_all_gathers",
+                                "fsdp_min_num_params",
+                                "fsdp_offload_params",
+                                "fsdp_reshard_after_forward",
+                                "fsdp_sharding_strategy",
+                                "fsdp_state_dict_type",
+                                "fsdp_sync_module_states",
+                                "fsdp_transformer_layer_cls_to_wrap",
+                                "fsdp_use_orig_params",
+                                "fsdp_version"};
+
+// Accelerate passes a key of a block on, whatever it is called: what is near to one is misspelt.
+void refuse_misspelt(const Table& root, std::string_view block, std::span<const char* const> keys) {
+  if (!root.is_mapping(block)) return;
+  const std::vector<std::string> names(keys.begin(), keys.end());
+  const Table table = root.table(block);
+  for (const std::string& key : table.keys())
+    if (!holds(names, key))
+      if (const std::string near = did_you_mean(key, names); !near.empty())
+        table.problem(key, "unknown key" + near);
+}
 
 std::string text_or_nothing(const Table& table, std::string_view key) {
   return table.has(key) && !table.is_mapping(key) ? table.one_line(key) : "";
@@ -139,6 +187,8 @@ AccelerateFile read_accelerate(const std::string& file) {
   for (const std::string& key : root.keys())
     if (std::find(names.begin(), names.end(), key) == names.end())
       root.problem(key, fmt::format("no key of a file of Accelerate{}", did_you_mean(key, names)));
+  refuse_misspelt(root, "deepspeed_config", deepspeed_block);
+  refuse_misspelt(root, "fsdp_config", fsdp_block);
   const std::int64_t processes = root.integer_or("num_processes", 0, -1, 1 << 20),
                      machines = root.integer_or("num_machines", 1, 1, 1 << 13);
   result.sharding = bare(text_or_nothing(root, "distributed_type"));
@@ -147,7 +197,8 @@ AccelerateFile read_accelerate(const std::string& file) {
     root.problem("num_processes",
                  fmt::format("{} machines cannot share {} processes alike", machines, processes));
   if (whole)
-    result.gpus = {processes, machines, fmt::format("{} says num_processes: {}", file, processes)};
+    result.gpus = {processes, machines, fmt::format("{} says num_processes: {}", file, processes),
+                   processes / machines};
   result.text = document.canonical();
   document.finish(Leftovers::allowed);
   return result;
@@ -160,7 +211,9 @@ std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
                  says("use_deepspeed") || says("deepspeed_config_file") || says("zero_stage"),
              fsdp = says("use_fsdp");
   if (!deepspeed && !fsdp) return std::nullopt;
-  AccelerateFile result{.file = script, .sharding = deepspeed ? "DEEPSPEED" : "FSDP"};
+  AccelerateFile result;
+  result.file = script;
+  result.sharding = deepspeed ? "DEEPSPEED" : "FSDP";
   Document document = parse_document("{}", script);
   document.set("distributed_type", result.sharding);
   for (const auto& [name, word] : launch.options) {

@@ -7,6 +7,7 @@
 
 #include "scenarios/import/named_machines.hpp"
 #include "scenarios/import/named_models.hpp"
+#include "scenarios/import/trainer_words.hpp"
 
 namespace stepsim {
 namespace {
@@ -69,16 +70,69 @@ std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const Gp
   return std::nullopt;
 }
 
+// Where the source itself does not say how many of each node, who starts it may.
+GpusOfSource with_launcher(const SourceQuestion& question, GpusOfSource said) {
+  const GpusOfSource launched = gpus_of(question);
+  if (said.each > 0 || said.learners_alone || launched.each == 0) return said;
+  return {.gpus = said.gpus,
+          .nodes = said.nodes > 0 ? said.nodes : launched.nodes,
+          .why = launched.why,
+          .each = launched.each};
+}
+
+// Whether the command line says it, by itself or within {node: h100-8, nodes: 2}.
+bool options_say(const SourceQuestion& question, std::string_view path) {
+  Document told = parse_document("{}", question.file);
+  for (const auto& [key, value] : question.settings)
+    if (key == "cluster" || key == path) told.set(key, value);
+  return told.peek(path).has_value();
+}
+
+// Of nodes that the command line names: those GPUs that the source has.
+std::int64_t kept_gpus(const SourceQuestion& question, std::int64_t each, std::int64_t there,
+                       Translation& translation) {
+  if (each <= 0 || each == there || options_say(question, "cluster.gpus_per_node")) return there;
+  if (each > there) {
+    translation.notes.push_back(fmt::format(
+        "{} asks for {} GPUs of a node, which has {}: these are taken",
+        question.launch != nullptr && question.launch->gpus == each ? "the launcher" : "the file",
+        each, there));
+    return there;
+  }
+  translation.lines.push_back({"cluster.gpus_per_node", std::to_string(each), "", 0,
+                               "as many as it is told to take; --set cluster.gpus_per_node=N",
+                               true});
+  return each;
+}
+
+// As many nodes and GPUs of the named machine as the source says, unless the command line does.
+void keep_counts(const SourceQuestion& question, const GpusOfSource& told,
+                 Translation& translation) {
+  const GpusOfSource said = with_launcher(question, told);
+  if (said.each <= 0 && said.nodes <= 1) return;
+  const auto named = surroundings_of(question, document_of(translation)).cluster;
+  if (!named) return;  // refused, with its nearest name, when the scenario is read
+  const auto there = static_cast<std::int64_t>(named->node.count(PartKind::gpu)),
+             gpus = kept_gpus(question, said.each, there, translation);
+  const bool nodes = said.nodes > 1 && !options_say(question, "cluster.nodes");
+  if (nodes)
+    translation.lines.push_back({"cluster.nodes", std::to_string(said.nodes), "", 0,
+                                 fmt::format("{}; --nodes N", said.why), true});
+  if (!nodes && gpus == there) return;
+  NamedMachine machine{
+      .words = "", .node = named->node.name, .gpus = static_cast<std::uint32_t>(gpus)};
+  machine.nodes = nodes ? static_cast<std::uint32_t>(said.nodes) : named->nodes;
+  machine.whole = gpus == there;
+  translation.assumptions.push_back(
+      {"nodes and GPUs of each", nodes_text(machine), said.why,
+       gpus == there ? "--nodes N" : "--nodes N, --set cluster.gpus_per_node=N"});
+}
+
 }  // namespace
 
 void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation,
                     const GpusOfSource& said) {
-  if (question.decides("cluster.node")) {  // as many of them as the file says, unless --nodes does
-    if (said.nodes > 1)
-      translation.lines.push_back({"cluster.nodes", std::to_string(said.nodes), "", 0,
-                                   fmt::format("{}; --nodes N", said.why), true});
-    return;
-  }
+  if (question.decides("cluster.node")) return keep_counts(question, said, translation);
   const std::string name = std::filesystem::path(question.file).filename().string();
   auto machine = machine_in_name(question.data, name);
   if (machine && machine->node.empty()) {

@@ -14,10 +14,14 @@ struct GpusOfSource {
   std::int64_t gpus = 0;   // in all
   std::int64_t nodes = 0;  // that they are on, alike
   std::string why{};       // "the degrees make so many"
+  std::int64_t each = 0;   // of each node, where the source says so
+  // Whoever starts it starts learners alone: engines have others of the same nodes.
+  bool learners_alone = false;
 };
 
 // The machine that the file's name says, else the usual one with as many GPUs as the source says. A
-// machine that the name says and the catalogue does not have is noted in `source`.
+// machine that the name says and the catalogue does not have is noted in `source`. Of a machine
+// that the command line names, as many nodes, and GPUs of each, as the source says.
 void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation,
                     const GpusOfSource& said = {});
 

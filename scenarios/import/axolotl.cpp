@@ -139,28 +139,28 @@ void put_stack(MappedSource& source) {
 }
 
 ShardingFacts put_sharded_by_pytorch(MappedSource& source, std::string_view key) {
-  const auto said = [&](const std::string& name) {
-    return word_at(source, fmt::format("fsdp_config.{}", name));
+  // Older releases wrote "fsdp_" before each key of the block.
+  const auto key_of = [&](std::string_view name) {
+    const std::string old = fmt::format("fsdp_config.fsdp_{}", name);
+    return source.says(old) ? old : fmt::format("fsdp_config.{}", name);
   };
-  const auto either = [&](const std::string& name) {
-    const std::string value = said(name);
-    return value.empty() ? said("fsdp_" + name) : value;
-  };
-  std::string version = word_at(source, "fsdp_version");
-  if (version.empty()) version = either("version");
-  if (key == "dp_shard_size") version = "2";
+  const auto said = [&](std::string_view name) { return word_at(source, key_of(name)); };
+  const bool on_top = source.says("fsdp_version");
+  const std::string version_key = on_top ? "fsdp_version" : key_of("version"),
+                    reshard_key = key_of("reshard_after_forward"),
+                    offload_key = key_of("offload_params");
   const std::string kinds = source.says("fsdp") ? source.text("fsdp") : "";
   return put_fsdp(source, {.key = key,
-                           .strategy = fmt::format("{} {}", kinds, either("sharding_strategy")),
-                           .version = version,
-                           .reshard = either("reshard_after_forward"),
+                           .strategy = fmt::format("{} {}", kinds, said("sharding_strategy")),
+                           .version = key == "dp_shard_size" ? "2" : word_at(source, version_key),
+                           .version_key = source.says(version_key) ? version_key : key,
+                           .reshard = said("reshard_after_forward"),
+                           .reshard_key = source.says(reshard_key) ? reshard_key : key,
                            .replicas = source.whole("dp_replicate_size", 1, 1, most_ranks),
                            .replicas_key = "dp_replicate_size",
-                           .offload = is_yes(either("offload_params")),
-                           .offload_key = source.says("fsdp_config.offload_params")
-                                              ? "fsdp_config.offload_params"
-                                              : "fsdp_config.fsdp_offload_params",
-                           .checkpointing = is_yes(either("activation_checkpointing"))});
+                           .offload = is_yes(said("offload_params")),
+                           .offload_key = source.says(offload_key) ? offload_key : key,
+                           .checkpointing = is_yes(said("activation_checkpointing"))});
 }
 
 ShardingFacts put_sharding(MappedSource& source) {
@@ -404,7 +404,9 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   source.put_model("base_model");
   const std::int64_t ranks = ranks_said(source);
   assume_machine(question, source.root(), source.result(),
-                 {.gpus = ranks, .why = "dp_shard_size and the sizes beside it make so many"});
+                 {.gpus = ranks,
+                  .why = "dp_shard_size and the sizes beside it make so many",
+                  .learners_alone = word_at(source, "rl") == "grpo"});
   source.look_around();
   check_ranks(source, ranks);
   put_stack(source);

@@ -130,13 +130,7 @@ class TrainerReader {
       sharding_ = put_fsdp(source_, {.key = "fsdp", .strategy = "full_shard", .version = "2"});
       checkpoints_inside_ = true;
     } else if (!fsdp.empty() && fsdp != "false") {
-      sharding_ = put_fsdp(source_, {.key = "fsdp",
-                                     .strategy = fsdp,
-                                     .version = source_.text("fsdp_config.fsdp_version",
-                                                             source_.text("fsdp_config.version")),
-                                     .reshard = source_.text("fsdp_config.reshard_after_forward"),
-                                     .offload = is_yes(source_.text("fsdp_config.offload_params")),
-                                     .offload_key = "fsdp_config.offload_params"});
+      sharding_ = put_own_fsdp(fsdp);
     } else {
       sharding_ = put_replicas(source_, "deepspeed");
       const bool several = !source_.around().cluster || source_.around().cluster->ranks() > 1;
@@ -181,6 +175,26 @@ class TrainerReader {
             .prompt_key = std::string(program_.prompt_key),
             .rows_key = std::string(hf_rows_key),
             .launched = launched_};
+  }
+
+  // The block's keys may begin with "fsdp_", which the trainer takes off.
+  ShardingFacts put_own_fsdp(const std::string& strategy) {
+    const auto said = [&](std::string_view name) {
+      return source_.text(fmt::format("fsdp_config.fsdp_{}", name),
+                          source_.text(fmt::format("fsdp_config.{}", name)));
+    };
+    if (source_.says("fsdp_config"))
+      source_.without("fsdp_config",
+                      "keys of a file of their own are not read; a block of them is");
+    checkpoints_inside_ = is_yes(said("activation_checkpointing"));
+    return put_fsdp(source_, {.key = "fsdp",
+                              .strategy = strategy,
+                              .version = said("version"),
+                              .version_key = "fsdp_config",
+                              .reshard = said("reshard_after_forward"),
+                              .reshard_key = "fsdp_config",
+                              .offload = is_yes(said("offload_params")),
+                              .offload_key = "fsdp_config"});
   }
 
   // A program that makes DeepSpeed's settings itself, as DeepSpeed-Chat does (its ds_utils.py).

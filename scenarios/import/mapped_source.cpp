@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/trainer_words.hpp"
@@ -266,12 +267,24 @@ std::vector<std::string> MappedSource::keys_below(std::string_view key) const {
   return keys;
 }
 
+// A block of keys is no leaf, and stands in the file all the same.
+int MappedSource::line_of_block(std::string_view key) const {
+  Table at = source_.root();
+  for (std::size_t dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
+    if (!at.is_mapping(key.substr(0, dot))) return 0;
+    at = at.table(key.substr(0, dot));
+    key.remove_prefix(dot + 1);
+  }
+  const auto origin = at.is_mapping(key) ? at.origin(key) : std::nullopt;
+  return origin ? origin->line : 0;
+}
+
 void MappedSource::put(std::string_view path, std::string value, std::string_view key,
                        std::string remark) {
   const Leaf* leaf = find(key);
   result_.lines.push_back({std::string(path), std::move(value),
                            leaf == nullptr ? std::string(key) : leaf->path,
-                           leaf == nullptr ? 0 : leaf->line, std::move(remark)});
+                           leaf == nullptr ? line_of_block(key) : leaf->line, std::move(remark)});
 }
 
 void MappedSource::put_precision(std::string_view key, const std::string& word,
@@ -347,6 +360,26 @@ struct MappedSource::ToldKeys {
   std::vector<std::string> nothing, without, read;
   std::vector<std::string> all{}, counting{};  // of the program
 
+  // The key that counts and that this one, which the program does not have, is nearest to. One that
+  // is nearer to a key without effect has none either.
+  std::string misspelt(const std::string& name) const {
+    const std::string near = near_in_block(name, counting);
+    return !near.empty() && near == near_in_block(name, all) ? near : "";
+  }
+  // The same where only a block that it is in is known, which is let through as a whole: what its
+  // classes are called with may be anything, and a slip leaves a name about as long as it was.
+  std::string misspelt_in_block(const std::string& name) const {
+    const std::string block = name.substr(0, name.rfind('.') + 1);
+    if (block.empty() || holds(all, name) || holds(counting, name)) return "";
+    std::vector<std::string> as_long;
+    std::ranges::copy_if(counting, std::back_inserter(as_long), [&](const std::string& each) {
+      return each.starts_with(block) && each.size() <= name.size() + 2 &&
+             name.size() <= each.size() + 2;
+    });
+    const std::string near = near_in_block(name, as_long);
+    return !near.empty() && near == near_in_block(name, all) ? near : "";
+  }
+
   explicit ToldKeys(const MappedSource& source)
       : reasons(source.facts_.root().table("not_modelled")),
         nothing(source.facts_.root().texts_or("changes_nothing")),
@@ -361,6 +394,7 @@ struct MappedSource::ToldKeys {
     append(counting, read);
     append(counting, source.used_);
     for (const MappedKey& each : source.mapped_) counting.push_back(each.theirs);
+    append(all, source.used_);
   }
 };
 
@@ -386,6 +420,8 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   const auto mapped = std::any_of(mapped_.begin(), mapped_.end(),
                                   [&](const MappedKey& each) { return each.theirs == leaf.name; });
   const std::string* reason = find_pattern(keys.without, leaf.name);
+  const bool there = leaf.line > 0 || is_set(leaf);  // not in a file that this one goes on from
+  const std::string misspelt = there ? keys.misspelt_in_block(leaf.name) : "";
   std::vector<std::string> paths;
   for (const TranslatedLine& line : result_.lines)
     if (line.key == leaf.path) paths.push_back(line.path);
@@ -396,6 +432,9 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   } else if (leaf.empty) {
     key.fate = KeyFate::without_effect;
     key.remark = "empty";
+  } else if (!misspelt.empty()) {
+    key.fate = KeyFate::unknown;
+    leaf.holder.problem(leaf.key, "unknown key" + misspelt);
   } else if (mapped || holds(used_, leaf.name) || find_pattern(keys.read, leaf.name) != nullptr) {
     key.remark = fmt::format("{}", fmt::join(paths, ", "));
   } else if (reason != nullptr && !asks_nothing(plain_value(leaf.holder, leaf.key)) &&
@@ -412,11 +451,8 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   } else {
     key.fate = KeyFate::unknown;
     constexpr std::size_t most = 200;  // with so many nobody misspelt one
-    const std::string near = ++unknown_ <= most ? near_in_block(leaf.name, keys.all) : "";
-    // A key that is near to one without effect has none either; a program of somebody's own has
-    // keys of its own.
-    const bool counts = !near.empty() && (leaf.line > 0 || is_set(leaf)) &&
-                        near == near_in_block(leaf.name, keys.counting);
+    const std::string near = ++unknown_ <= most && there ? keys.misspelt(leaf.name) : "";
+    const bool counts = !near.empty();  // a program of somebody's own has keys of its own
     if (counts && question_.own_program && !is_set(leaf))
       note(fmt::format("{}: of the program's own, and not read{}", leaf.path, near));
     else if (counts)

@@ -111,6 +111,7 @@ class MappedSource {
   std::string name_of(const std::string& path) const;
   const Leaf* find(std::string_view key) const;
   const Leaf* use(std::string_view key);
+  int line_of_block(std::string_view key) const;
   void put_mapped(const MappedKey& key);
   bool is_set(const Leaf& leaf) const;
   std::string near_in_scenario(const Leaf& leaf) const;

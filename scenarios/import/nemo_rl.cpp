@@ -263,7 +263,8 @@ Translation translate_nemo_rl(const SourceQuestion& question, const Document& do
   assume_machine(question, source.root(), source.result(),
                  {.gpus = machine.nodes * machine.gpus,
                   .nodes = machine.nodes,
-                  .why = "cluster.num_nodes and gpus_per_node say so"});
+                  .why = "cluster.num_nodes and gpus_per_node say so",
+                  .each = source.says("cluster.gpus_per_node") ? machine.gpus : 0});
   source.look_around();
   source.put_stack(megatron ? "stacks_of_megatron" : "stacks");
   if (training == NemoTraining::grpo) {

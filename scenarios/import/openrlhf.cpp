@@ -52,8 +52,7 @@ class OpenRlhfReader {
     reinforces_ = true;
     assume_model(question_, source_.root(), key("pretrain"), source_.result());
     const Groups groups = read_groups();
-    assume_machine(question_, source_.root(), source_.result(),
-                   {.gpus = groups.all(), .why = "the models' GPUs and the engines' make so many"});
+    assume_machine(question_, source_.root(), source_.result(), machine_of(groups));
     source_.look_around();
     const bool liger = on("use_liger_kernel");
     put_stack_of(source_, liger ? "stacks_with_liger" : "stacks", key("use_liger_kernel"),
@@ -113,6 +112,15 @@ class OpenRlhfReader {
     if (groups.has_critic) groups.critic = critic;
     if (groups.has_reward && !(groups.has_critic && beside_critic)) groups.reward = reward;
     return groups;
+  }
+
+  GpusOfSource machine_of(const Groups& groups) {
+    GpusOfSource machine{.gpus = groups.all(),
+                         .why = "the models' GPUs and the engines' make so many"};
+    if (!groups.together) return machine;
+    machine.nodes = whole("actor_num_nodes", 1, 1 << 13);
+    if (source_.says(key("actor_num_gpus_per_node"))) machine.each = machine.gpus / machine.nodes;
+    return machine;
   }
 
   void put_groups(const Groups& groups) {
@@ -180,13 +188,26 @@ class OpenRlhfReader {
     source_.put("job.max_prompt_token_length", std::to_string(prompt),
                 source_.says("prompt_max_len") ? "prompt_max_len" : "");
     source_.put("job.response_length", std::to_string(answer), key("generate_max_len"));
+    read_micro_batches(prompt + answer);
+  }
+
+  // So many rows, behind each other or padded to the longest of them; or as many as have so many
+  // tokens, of all GPUs that share a row (openrlhf/utils/seqlen_balancing.py).
+  void read_micro_batches(std::int64_t longest) {
     const std::int64_t rows = whole("micro_train_batch_size", 4, most_rows),
-                       tokens = whole("train_max_tokens_per_gpu", 16192, most_tokens);
+                       tokens = whole("train_max_tokens_per_gpu", 16192, most_tokens),
+                       shared = whole("ring_attn_size", 1, most_ranks) *
+                                whole("ds_tensor_parallel_size", 1, most_ranks);
     const bool dynamic = on("use_dynamic_batch"), packs = on("packing_samples") || dynamic;
-    const std::int64_t longest = prompt + answer;
-    source_.put("job.pack_length",
-                std::to_string(std::max(dynamic ? tokens : rows * longest, longest)),
-                key(dynamic ? "train_max_tokens_per_gpu" : "micro_train_batch_size"));
+    const std::string rows_key = key("micro_train_batch_size");
+    if (dynamic)
+      source_.put("job.pack_length", std::to_string(std::max(tokens * shared, longest)),
+                  key("train_max_tokens_per_gpu"));
+    else if (packs)
+      source_.put("job.pack_rows", std::to_string(rows), rows_key);
+    else
+      source_.put("job.pack_length", std::to_string(rows * longest), rows_key,
+                  fmt::format("{} rows of {} tokens", rows, longest));
     source_.put("job.batching", packs ? "shares" : "rows",
                 key(dynamic ? "use_dynamic_batch" : "packing_samples"));
   }

@@ -23,6 +23,7 @@ constexpr std::string_view prompts_flag = "rollout-batch-size",
 struct SlimeGroups {
   bool together = false;
   std::int64_t actor = 0, engines = 0, critic = 0, of_engine = 1, nodes = 0;
+  std::int64_t each = 0;  // of every node, where it is said
 
   std::int64_t all() const {
     return together ? std::max(actor, engines) : actor + engines + critic;
@@ -42,6 +43,7 @@ SlimeGroups read_slime_groups(MappedSource& source) {
   groups.engines = source.whole("rollout-num-gpus", groups.together ? groups.actor : 0, 0, 1 << 20);
   if (groups.together) {
     groups.nodes = groups.actor >= groups.engines ? nodes : 0;
+    if (groups.nodes > 0 && source.says("actor-num-gpus-per-node")) groups.each = gpus;
     return groups;
   }
   const bool supervised = source.text("loss-type") == "sft_loss";
@@ -221,7 +223,8 @@ Translation translate_slime(const SourceQuestion& question, const Document& docu
                  {.gpus = groups.all(),
                   .nodes = groups.nodes,
                   .why = groups.together ? "actor-num-nodes and actor-num-gpus-per-node say so"
-                                         : "actor-num-nodes and rollout-num-gpus make so many"});
+                                         : "actor-num-nodes and rollout-num-gpus make so many",
+                  .each = groups.each});
   source.look_around();
   source.put_stack();
   source.put("engine", "sglang", "");

@@ -23,8 +23,9 @@ SourceSurroundings surroundings_of(const SourceQuestion& question, const Documen
   for (const auto& [key, value] : question.settings)
     if ((key.starts_with("cluster") || key == "model") && !names_constant(key))
       document.set(key, value);
-  if (const auto nodes = so_far.peek("cluster.nodes"); nodes && !document.peek("cluster.nodes"))
-    document.set("cluster.nodes", *nodes);
+  for (const std::string_view count : {"cluster.nodes", "cluster.gpus_per_node"})
+    if (const auto so_many = so_far.peek(count); so_many && !document.peek(count))
+      document.set(count, *so_many);
   SourceSurroundings found;
   try {
     const Table root = document.root();

@@ -13,27 +13,6 @@
 namespace stepsim {
 namespace {
 
-// What the launcher says of GPUs holds on any machine that has as many.
-void keep_launcher(const SourceQuestion& question, Translation& translation) {
-  if (question.launch == nullptr || !question.launch->gpus || !question.decides("cluster.node"))
-    return;
-  // Others of the machine's GPUs generate.
-  if (std::ranges::any_of(translation.lines, [](const auto& line) {
-        return line.path == "job.num_learners_per_node";
-      }))
-    return;
-  const SourceSurroundings around = surroundings_of(question, document_of(translation));
-  if (!around.cluster) return;
-  const auto there = static_cast<std::int64_t>(around.cluster->node.count(PartKind::gpu));
-  if (*question.launch->gpus < there)
-    translation.lines.push_back({"cluster.gpus_per_node", std::to_string(*question.launch->gpus),
-                                 "the launcher", question.launch->line, "", true});
-  else if (*question.launch->gpus > there)
-    translation.notes.push_back(
-        fmt::format("the launcher asks for {} GPUs of a node, which has {}: these are taken",
-                    *question.launch->gpus, there));
-}
-
 // What was set is no mistake of the file.
 std::vector<Problem> blame_settings(std::vector<Problem> problems, Settings settings) {
   for (Problem& problem : problems)
@@ -109,7 +88,6 @@ std::optional<Translation> translate_source(const std::string& data, const std::
   try {
     refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
-    keep_launcher(question, translation);
     keep_allocator(question, translation);
     for (const UnknownArgument& each : opened.unknown)
       translation.keys.push_back(

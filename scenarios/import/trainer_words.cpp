@@ -129,11 +129,12 @@ GpusOfSource gpus_of(const SourceQuestion& question) {
   if (!launch.gpus && !launch.nodes) return {};
   const std::int64_t nodes = launch.nodes.value_or(1);
   if (!launch.gpus) return {8 * nodes, nodes, fmt::format("the launcher says {} nodes", nodes)};
-  if (!launch.why_gpus.empty()) return {*launch.gpus * nodes, nodes, launch.why_gpus};
-  return {*launch.gpus * nodes, nodes,
-          nodes > 1 ? fmt::format("the launcher says {} nodes of {} GPUs", nodes, *launch.gpus)
-                    : fmt::format("the launcher says {} GPU{}", *launch.gpus,
-                                  *launch.gpus == 1 ? "" : "s")};
+  const std::string said =
+      nodes > 1
+          ? fmt::format("the launcher says {} nodes of {} GPUs", nodes, *launch.gpus)
+          : fmt::format("the launcher says {} GPU{}", *launch.gpus, *launch.gpus == 1 ? "" : "s");
+  return {*launch.gpus * nodes, nodes, launch.why_gpus.empty() ? said : launch.why_gpus,
+          *launch.gpus};
 }
 
 void put_stack_of(MappedSource& source, std::string_view table, std::string_view key,
@@ -299,13 +300,17 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
       strategy.find("hybrid") != std::string::npos || reshard.find("hybrid") != std::string::npos;
   const bool keeps = strategy.find("grad_op") != std::string::npos ||
                      reshard.find("grad_op") != std::string::npos || reshard == "false";
+  const auto or_key = [&](std::string_view key) { return key.empty() ? words.key : key; };
+  if (!words.version.empty() && words.version != "1" && words.version != "2")
+    source.problem(or_key(words.version_key),
+                   fmt::format("FSDP has versions 1 and 2, found \"{}\"", words.version));
   source.put("strategy.zero", hybrid || words.replicas > 1 ? "hsdp" : "fsdp", words.key);
-  source.put("strategy.fsdp.version", words.version == "2" ? "2" : "1", words.key);
-  if (keeps) source.put("strategy.fsdp.reshard_after_forward", "false", words.key);
+  source.put("strategy.fsdp.version", words.version == "2" ? "2" : "1", or_key(words.version_key));
+  if (keeps) source.put("strategy.fsdp.reshard_after_forward", "false", or_key(words.reshard_key));
   if (words.replicas > 1)
     source.put("strategy.fsdp.replicate", std::to_string(words.replicas), words.replicas_key);
   const bool offload = words.offload || strategy.find("offload") != std::string::npos;
-  if (offload) put_fsdp_offload(source, words.offload_key.empty() ? words.key : words.offload_key);
+  if (offload) put_fsdp_offload(source, or_key(words.offload_key));
   return {.sharded = true,
           .fsdp = true,
           .fsdp2 = words.version == "2",

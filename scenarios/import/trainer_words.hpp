@@ -63,7 +63,9 @@ struct FsdpWords {
   std::string_view key;
   std::string strategy{};  // "FULL_SHARD", "hybrid_shard auto_wrap"
   std::string version{};
-  std::string reshard{};      // "true", or a strategy of older releases
+  std::string_view version_key{};  // if not `key`
+  std::string reshard{};           // "true", or a strategy of older releases
+  std::string_view reshard_key{};
   std::int64_t replicas = 1;  // copies of all shards
   std::string_view replicas_key{};
   bool offload = false;

@@ -114,6 +114,8 @@ GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOf
   if (learners.gpus <= 0 || mode != "server") return learners;
   const std::int64_t server = server_of(source, words).gpus(), nodes = nodes_of(learners);
   learners.why += fmt::format(", and a server has {} beside them", server);
+  learners.each = 0;
+  learners.learners_alone = true;
   if (nodes == 1 && learners.gpus + server <= usual) {
     learners.gpus += server;
     return learners;

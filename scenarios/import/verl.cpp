@@ -21,7 +21,10 @@ std::string actor_megatron(std::string_view key) {
 GpusOfSource read_machine(MappedSource& source) {
   const std::int64_t nodes = source.whole("trainer.nnodes", 1, 1, 1 << 13),
                      gpus = source.whole("trainer.n_gpus_per_node", 8, 1, 1 << 10);
-  return {.gpus = nodes * gpus, .nodes = nodes, .why = "trainer.nnodes and n_gpus_per_node say so"};
+  return {.gpus = nodes * gpus,
+          .nodes = nodes,
+          .why = "trainer.nnodes and n_gpus_per_node say so",
+          .each = source.says("trainer.n_gpus_per_node") ? gpus : 0};
 }
 
 // Advantages that compare answers to the same prompt, or to all; or those of a critic, which every

@@ -19,7 +19,10 @@ GpusOfSource sft_machine(MappedSource& source) {
                      gpus = source.whole("trainer.n_gpus_per_node", 0, 0, 1 << 10);
   GpusOfSource launched = gpus_of(source.question());
   if (launched.gpus > 0 || gpus == 0) return launched;
-  return {.gpus = nodes * gpus, .nodes = nodes, .why = "trainer.nnodes and n_gpus_per_node say so"};
+  return {.gpus = nodes * gpus,
+          .nodes = nodes,
+          .why = "trainer.nnodes and n_gpus_per_node say so",
+          .each = gpus};
 }
 
 std::string engine_key(std::string_view key) {

@@ -6,6 +6,7 @@
 
 #include "analysis/studies/sweep/sweep.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
+#include "analysis/studies/sweep/sweep_reading.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -110,6 +111,20 @@ TEST_CASE("the front holds what nothing beats in both speed and cost", "[sweep]"
   CHECK(report.smallest == 0u);
   CHECK(report.front == std::vector<std::size_t>{3, 1, 0});
   CHECK(report.scalings.empty());
+}
+
+TEST_CASE("points with the same figures have no best", "[sweep]") {
+  SweepTable table{"", "", "", {"way"}, 3, {}};
+  for (const char* way : {"a", "b"})
+    table.rows.push_back({table.rows.size(), {way}, outcome(8, 100, 1)});
+  table.rows.push_back({2, {"c"}, impossible("no")});
+  SweepReport report = report_of(table);
+  CHECK(report.alike);
+  CHECK(points_worth_having(table, report).front().starts_with("both alike: 100 tok/s"));
+  table.rows[2].outcome = outcome(8, 101, 1);
+  report = report_of(table);
+  CHECK_FALSE(report.alike);
+  CHECK(report.fastest == 2u);
 }
 
 TEST_CASE("a sweep without a point that can run has nothing to say", "[sweep]") {

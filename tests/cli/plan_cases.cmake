@@ -23,6 +23,8 @@ cli("plan that has to be tight" ARGS plan llama-3.1-8b --cluster h100-8 --global
   OUTPUT "[0-9]+ plans come out even. .*[0-9]+ cannot be among.*\nNone leaves 85 % of the memory free: a run may need more than is predicted.\n$")
 cli("plan of a GRPO job" ARGS plan grpo-7b-two-nodes --samples 0 --top 2
   OUTPUT "the fastest of [0-9]+ plans is [0-9] learners? on .*, engines of [0-9] GPU")
+cli("plan of a script on a machine that is named keeps its nodes" ARGS plan @ROOT@/tests/cli/settings/grpo_fast.sh --cluster h100-8
+  --samples 0 --top 1 OUTPUT "nodes and GPUs of each +2 x h100-8 .* on[ \n]2 x h100-8")
 cli("plan of a GRPO job that leaves memory" ARGS plan grpo-7b-two-nodes --free 5 CODE 2
   ERROR "--free: engines of a GRPO job fill the memory on purpose")
 cli("plans as scenarios" HEAVY ARGS ${small_plan} --top 2 -o @WORK@/out/plans

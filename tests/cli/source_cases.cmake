@@ -23,6 +23,10 @@ cli("pairs of the data set give the time of the job" ARGS run ${dpo} --samples 0
   OUTPUT "\nwhole job .*\nbatches +16 pairs to a step")
 cli("a sweep over a key of an Axolotl file" ARGS sweep ${sft} --vary sequence_len=1024,2048 --csv
   SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1024 2048 $")
+cli("a sweep says what it takes, and of a key that is not modelled that it moves nothing" ARGS sweep ${sft} --vary peft_use_dora=true,false
+  OUTPUT "^not in the file .*\nlength of rows .*\nnote: peft_use_dora is varied, and is not modelled .*: points that differ in it alone are alike\n.*2 points, 2 of them can run.*\nboth alike: ")
+cli("a sweep's notes as JSON" ARGS sweep ${sft} --vary peft_use_dora=true,false --json
+  OUTPUT "\"assumptions\": .*\"notes\": .*peft_use_dora is varied, and is not modelled.*\"alike\": true, \"fastest\": null")
 cli("a key of a scenario over an Axolotl file" ARGS show ${sft} --set strategy.checkpointing=none
   OUTPUT "checkpointing +none +--set\n")
 cli("show says from which line a key came" ARGS show ${sft} OUTPUT "sequence +2048 +[^\n]*small-sft.8xMI300.yaml:22\n")

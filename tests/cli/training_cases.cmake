@@ -92,6 +92,10 @@ cli("run with the stack of another vendor" ARGS run llama32-3b-sft-zero3 --sampl
   OUTPUT "note: stack deepspeed-hf has the costs of a host of nvidia GPUs, and mi300x is of amd\n")
 cli("run with a kernel that the GPU has not" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set strategy.attention=flash3
   --set "cluster={node: a100-8}" --set stack=deepspeed-hf OUTPUT "note: a100-sxm-80 has no flash3 in its file: it is taken as flash\n")
+cli("a kernel that one generation of AMD GPUs lacks" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set strategy.attention=flash3
+  --set "cluster={node: mi355x-8}" OUTPUT "note: mi355x has no flash3 in its file: it is taken as flash\n")
+cli("a kernel that one generation of AMD GPUs has in its place" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set strategy.attention=flash3
+  --set "cluster={node: mi300x-8}" OUTPUT "note: mi300x has no FlashAttention-3: flash3 stands for AITER's assembly kernels\n")
 
 # ---- a model by its path ----
 cli("run with a path of two names that leads nowhere" ARGS run llama32-3b-sft-zero3 --set model=./meta-llama/Llama-3.1-8B CODE 2

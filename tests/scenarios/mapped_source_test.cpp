@@ -216,19 +216,53 @@ TEST_CASE("engines of NeMo-RL on GPUs of their own", "[scenarios][sources]") {
 
 namespace {
 
+const std::string verl_start =
+    "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo "
+    "data.train_batch_size=1024 data.max_prompt_length=512 "
+    "data.max_response_length=1024 actor_rollout_ref.rollout.n=5 "
+    "trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.model.path=";
+const std::string verl_script = verl_start + "Qwen/Qwen2.5-7B-Instruct";
+
 Translation verl(const std::string& more, const std::string& model = "Qwen/Qwen2.5-7B-Instruct") {
-  return translate("own.sh",
-                   "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo "
-                   "data.train_batch_size=1024 data.max_prompt_length=512 "
-                   "data.max_response_length=1024 actor_rollout_ref.rollout.n=5 "
-                   "trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.model.path=" +
-                       model + " " + more + "\n",
-                   {});
+  return translate("own.sh", verl_start + model + " " + more + "\n", {});
 }
 
 const std::string actor = "actor_rollout_ref.actor.";
 
 }  // namespace
+
+TEST_CASE("a machine that is named has as many GPUs of a node as the file says",
+          "[scenarios][sources]") {
+  const std::string nemo =
+      "policy: {model_name: Qwen/Qwen2.5-0.5B}\ngrpo: {max_num_steps: 5}\n"
+      "cluster: {gpus_per_node: 4, num_nodes: 2}\n";
+  const Setting machine{"cluster", "{node: h100-8}"};
+  const Translation part = translate("own.yaml", nemo, {machine});
+  CHECK(value_at(part, "cluster.gpus_per_node") == "4");
+  CHECK(value_at(part, "cluster.nodes") == "2");
+  const auto said =
+      std::ranges::find(part.assumptions, "nodes and GPUs of each", &Assumption::what);
+  REQUIRE(said != part.assumptions.end());
+  CHECK(said->taken == "2 x 4 of h100-8");
+  CHECK(said->change == "--nodes N, --set cluster.gpus_per_node=N");
+  // The command line, and what does not fit.
+  const Translation own = translate(
+      "own.yaml", nemo, {{"cluster", "{node: h100-8, nodes: 3}"}, {"cluster.gpus_per_node", "8"}});
+  CHECK(value_at(own, "cluster.gpus_per_node").empty());
+  CHECK(value_at(own, "cluster.nodes").empty());
+  const Translation few = translate("own.yaml", nemo, {{"cluster", "{node: h100-2}"}});
+  CHECK(value_at(few, "cluster.gpus_per_node").empty());
+  CHECK(std::ranges::find(few.notes,
+                          "the file asks for 4 GPUs of a node, which has 2: these are taken") !=
+        few.notes.end());
+  const Translation set = translate("own.yaml", nemo, {machine, {"cluster.gpus_per_node", "8"}});
+  CHECK(value_at(set, "cluster.nodes") == "2");
+  CHECK(
+      value_at(translate("own.sh", verl_script + "\n", {machine, {"trainer.n_gpus_per_node", "2"}}),
+               "cluster.gpus_per_node") == "2");
+  CHECK(value_at(translate("own.sh", verl_script + "\n", {machine}), "cluster.gpus_per_node")
+            .empty());
+}
 
 TEST_CASE("rows of verl's micro-batches hold their own lengths", "[scenarios][sources]") {
   const Translation own = verl(actor + "ppo_micro_batch_size_per_gpu=80");

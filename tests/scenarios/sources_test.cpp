@@ -1,6 +1,8 @@
 // Files of other programs, told apart and translated.
 #include "scenarios/import/sources.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -214,6 +216,101 @@ TEST_CASE("Axolotl's sizes of shards make the machine", "[scenarios][sources]") 
     CHECK(error.problems().front().message.find("16 ranks are asked for, and the machine has 8") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("keys within a block are known like others", "[scenarios][sources]") {
+  const auto refusal = [](const std::string& text) -> std::string {
+    try {
+      translate(small_file + text);
+      return "";
+    } catch (const UserError& error) {
+      return fmt::format("{}: {}", error.problems().front().key, error.problems().front().message);
+    }
+  };
+  CHECK(refusal("fsdp_config: {reshard_after_forwrd: false}\n") ==
+        "fsdp_config.reshard_after_forwrd: unknown key (did you mean \"reshard_after_forward\"?)");
+  CHECK(refusal("fsdp_config: {ofload_params: true}\n") ==
+        "fsdp_config.ofload_params: unknown key (did you mean \"offload_params\"?)");
+  CHECK(refusal("fsdp_config: {fsdp_offload_params: true, fsdp_use_orig_params: true}\n").empty());
+  CHECK_THAT(refusal("fsdp_version: 3\nfsdp_config: {offload_params: true}\n"),
+             Contains("FSDP has versions 1 and 2, found \"3\""));
+  // What a block says stands in its line.
+  const Translation own =
+      translate(small_file + "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: false\n");
+  const auto line_of = [&](std::string_view path) {
+    return std::ranges::find(own.lines, path, &TranslatedLine::path)->line;
+  };
+  CHECK(line_of("strategy.zero") == 7);
+  CHECK(line_of("strategy.fsdp.reshard_after_forward") == 8);
+}
+
+TEST_CASE("kernels of adapters that are not modelled say which way they move a step",
+          "[scenarios][sources]") {
+  const std::vector<std::string> kernels{"lora_mlp_kernel",  "lora_qkv_kernel",  "lora_o_kernel",
+                                         "unsloth_lora_mlp", "unsloth_lora_qkv", "unsloth_lora_o"};
+  std::string text = small_file + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n";
+  for (const std::string& key : kernels) text += key + ": true\n";
+  const Translation own = translate(text);
+  for (const std::string& key : kernels) {
+    CAPTURE(key);
+    const auto place = std::ranges::find(own.keys, key, &SourceKey::key);
+    REQUIRE(place != own.keys.end());
+    CHECK(place->fate == KeyFate::unmodelled);
+    CHECK_THAT(place->remark, Contains("the real step is faster and needs less"));
+  }
+}
+
+TEST_CASE("a block of which few keys count has no others nearly like them",
+          "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const std::string accelerate = folder.file("accelerate.yaml"), script = folder.file("own.sh");
+  std::ofstream(script) << "accelerate launch --config_file accelerate.yaml sft.py "
+                           "--model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 1 "
+                           "--learning_rate 1e-5\n";
+  const auto refusal = [&](const std::string& key) -> std::string {
+    std::ofstream(accelerate) << "distributed_type: FSDP\nnum_processes: 4\nfsdp_config:\n  "
+                                 "fsdp_version: 2\n  "
+                              << key << "\n";
+    try {
+      translate_source(data, script, {});
+      return "";
+    } catch (const UserError& error) {
+      return error.problems().front().message;
+    }
+  };
+  CHECK(refusal("fsdp_ofload_params: true") ==
+        "unknown key (did you mean \"fsdp_offload_params\"?)");
+  CHECK(refusal("fsdp_offload_params: true").empty());
+  const Translation part =
+      translate_source(data, script, std::vector<Setting>{{"cluster", "{node: a100-8}"}}).value();
+  CHECK(value_at(part, "cluster.gpus_per_node") == "4");
+}
+
+TEST_CASE("micro-batches of OpenRLHF's reinforcement", "[scenarios][sources]") {
+  const auto read = [](const std::string& more) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << "python3 -m openrlhf.cli.train_ppo_ray --pretrain Qwen/Qwen2.5-7B "
+                           "--colocate_all_models --actor_num_nodes 2 --actor_num_gpus_per_node 4 "
+                           "--advantage_estimator group_norm --micro_train_batch_size 8 "
+                           "--prompt_max_len 1024 --generate_max_len 3072 "
+                        << more << "\n";
+    return translate_source(data, file, std::vector<Setting>{{"cluster", "{node: h100-8}"}})
+        .value();
+  };
+  const Translation packed = read("--packing_samples");
+  CHECK(value_at(packed, "job.batching") == "shares");
+  CHECK(value_at(packed, "job.pack_rows") == "8");
+  CHECK(value_at(packed, "job.pack_length").empty());
+  CHECK(value_at(packed, "cluster.nodes") == "2");
+  CHECK(value_at(packed, "cluster.gpus_per_node") == "4");
+  const Translation padded = read("");
+  CHECK(value_at(padded, "job.batching") == "rows");
+  CHECK(value_at(padded, "job.pack_length") == "32768");
+  const Translation counted =
+      read("--use_dynamic_batch --train_max_tokens_per_gpu 8192 --ring_attn_size 2");
+  CHECK(value_at(counted, "job.pack_rows").empty());
+  CHECK(value_at(counted, "job.pack_length") == "16384");
 }
 
 TEST_CASE("programs of people's own have names of their own", "[scenarios][sources]") {
@@ -573,9 +670,8 @@ TEST_CASE("FSDP's offload takes all to the host, where PyTorch's own optimizer u
           "[scenarios][sources]") {
   const std::string sharded = "fsdp_config: {fsdp_version: 2, offload_params: ";
   for (const bool said : {true, false}) {
-    const Translation translation =
-        translate(small_file + sharded + (said ? "true" : "false") + "}\n",
-                  {{"optimizer", "adamw_torch"}});
+    const Translation translation = translate(
+        small_file + sharded + (said ? "true" : "false") + "}\n", {{"optimizer", "adamw_torch"}});
     CAPTURE(said);
     CHECK(value_at(translation, "strategy.offload.parameters") == (said ? "cpu" : ""));
     CHECK(value_at(translation, "strategy.offload.optimizer") == (said ? "cpu" : ""));

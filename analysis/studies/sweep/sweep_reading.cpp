@@ -50,12 +50,21 @@ std::string rate_text(double per_second) {
 std::vector<std::string> points_worth_having(const SweepTable& table, const SweepReport& report) {
   std::vector<std::string> lines;
   if (!report.fastest || !report.cheapest || !report.smallest) return lines;
-  const auto add = [&](std::string_view what, std::size_t row) {
+  const auto figures = [&](std::size_t row) {
     const Outcome& outcome = table.rows[row].outcome;
-    lines.push_back(fmt::format("{:<9} {}: {} tok/s, {:.3g} GPU-h per million tokens", what,
-                                settings_text(table, table.rows[row]),
-                                rate_text(outcome.of("tokens_per_second").value_or(0)),
-                                outcome.of("gpu_time_per_million_tokens").value_or(0) / 3600));
+    return fmt::format("{} tok/s, {:.3g} GPU-h per million tokens",
+                       rate_text(outcome.of("tokens_per_second").value_or(0)),
+                       outcome.of("gpu_time_per_million_tokens").value_or(0) / 3600);
+  };
+  if (report.alike) {
+    lines.push_back(fmt::format(
+        "{} alike: {}", report.feasible == 2 ? "both" : fmt::format("all {}", report.feasible),
+        figures(*report.fastest)));
+    return lines;
+  }
+  const auto add = [&](std::string_view what, std::size_t row) {
+    lines.push_back(
+        fmt::format("{:<9} {}: {}", what, settings_text(table, table.rows[row]), figures(row)));
   };
   add("fastest", *report.fastest);
   add("cheapest", *report.cheapest);

@@ -110,6 +110,16 @@ std::vector<Scaling> scalings_of(const SweepTable& table) {
   return all;
 }
 
+// Equal in every figure, and there are several.
+bool are_alike(const SweepTable& table, const std::vector<std::size_t>& rows) {
+  return rows.size() > 1 && std::ranges::all_of(rows, [&](std::size_t row) {
+           return std::ranges::all_of(all_metrics(), [&](const NamedMetric& metric) {
+             return table.rows[row].outcome.of(metric.name) ==
+                    table.rows[rows.front()].outcome.of(metric.name);
+           });
+         });
+}
+
 }  // namespace
 
 SweepReport report_of(const SweepTable& table) {
@@ -135,6 +145,7 @@ SweepReport report_of(const SweepTable& table) {
     least = cost(at(row));
     report.front.push_back(row);
   }
+  report.alike = are_alike(table, rows);
   report.scalings = scalings_of(table);
   return report;
 }

@@ -31,6 +31,7 @@ struct SweepReport {
   std::optional<std::size_t> fastest;   // row with the most tokens a second
   std::optional<std::size_t> cheapest;  // row with the least GPU time per token
   std::optional<std::size_t> smallest;  // feasible row with the fewest GPUs
+  bool alike = false;                   // all that can run have the same figures: none is best
   std::vector<std::size_t> front;       // rows that no other beats in both, fastest first
   std::vector<Scaling> scalings;
 };
