@@ -128,7 +128,8 @@ void find_changes(const CommandLine& line, const Options& options, const Scenari
                                   .source = options.words.front(),
                                   .settings = settings,
                                   .scenario = scenario,
-                                  .progress = progress_bar("changes")};
+                                  .progress = progress_bar("changes"),
+                                  .all = options.has("faster")};
   Changes changes = changes_of(options, question);
   extras.faster = std::move(changes.faster);
   extras.fitting = std::move(changes.fitting);
@@ -160,7 +161,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                                   .settings = settings,
                                   .scenario = scenario,
                                   .progress = progress_bar("changes"),
-                                  .stated = outcome_of(scenario, prediction)};
+                                  .stated = outcome_of(scenario, prediction),
+                                  .all = options.has("faster")};
   if (options.has("json")) {
     const auto [faster, fitting] = changes_of(options, question);
     print_result(
