@@ -37,8 +37,9 @@ constexpr std::array run_option_specs = with_source_options(std::array{
     OptionSpec{"ideal", "CAUSE", "replay as if this cause cost nothing, such as launch; repeats", 0,
                true},
     OptionSpec{"faster", "N",
-               "changes that make it faster, or make it fit, each computed: the best N of those "
-               "known here (default 3; with --json, --brief or --ideal 0)"},
+               "changes that make it faster, or make it fit, each computed: the best N of all that "
+               "are known here (default 3, of as many as take a second or two; with --json, "
+               "--brief or --ideal 0)"},
     price_option, power_option,
     OptionSpec{"beside", "LOG",
                "the real run: a file with a line of its progress bar, trainer_state.json, or a log "

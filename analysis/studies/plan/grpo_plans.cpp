@@ -89,15 +89,19 @@ std::vector<GrpoPart> saving_parts(const Scenario& asked) {
   return parts;
 }
 
-PlanKind together(const Scenario& asked, const std::vector<const GrpoPart*>& parts) {
-  PlanKind kind{{}, asked};
-  std::vector<std::string> titles;
+// A plan before it is loaded: its engines are counted only then.
+struct Draft {
+  PlanKind kind;
+  std::vector<std::string> titles;  // of all but the engines, which come second
+};
+
+Draft together(const Scenario& asked, const std::vector<const GrpoPart*>& parts) {
+  Draft draft{{{}, asked}, {}};
   for (const GrpoPart* part : parts) {
-    append(kind.settings, part->settings);
-    if (!part->title.empty()) titles.push_back(part->title);
+    append(draft.kind.settings, part->settings);
+    if (!part->title.empty()) draft.titles.push_back(part->title);
   }
-  kind.title = fmt::format("{}", fmt::join(titles, ", "));
-  return kind;
+  return draft;
 }
 
 struct LoadedPlan {
@@ -123,19 +127,27 @@ LoadedPlan loaded(const PlanQuestion& question, const PlanKind& kind) {
   }
 }
 
-// Those that load, with what is known of them without a replay.
-std::vector<PlanKind> sound_kinds(const PlanQuestion& question, std::vector<PlanKind> kinds) {
+std::string title_of(const Draft& draft, const LoadedPlan& plan, bool learners) {
+  std::vector<std::string> titles = draft.titles;
+  titles.insert(titles.begin() + (learners ? 1 : 0),
+                fmt::format("{} of {}", counted(static_cast<std::int64_t>(plan.engines), "engine"),
+                            counted(plan.gpus, "GPU")));
+  return fmt::format("{}", fmt::join(titles, ", "));
+}
+
+// Those that load, with what is known of them without a replay. `learners`: these vary.
+std::vector<PlanKind> sound_kinds(const PlanQuestion& question, std::vector<Draft> drafts,
+                                  bool learners) {
   Tasks<LoadedPlan> tasks;
-  for (const PlanKind& kind : kinds) tasks.emplace_back([&] { return loaded(question, kind); });
+  for (const Draft& draft : drafts)
+    tasks.emplace_back([&] { return loaded(question, draft.kind); });
   const std::vector<LoadedPlan> plans = in_workers(tasks, usual_workers());
   std::vector<PlanKind> sound;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
     if (!plans[i].refused.empty()) continue;
-    PlanKind& kind = sound.emplace_back(std::move(kinds[i]));
+    PlanKind& kind = sound.emplace_back(std::move(drafts[i].kind));
     kind.fits = plans[i].fits;
-    kind.title += fmt::format("{}{} of {}", kind.title.empty() ? "" : ", ",
-                              counted(static_cast<std::int64_t>(plans[i].engines), "engine"),
-                              counted(plans[i].gpus, "GPU"));
+    kind.title = title_of(drafts[i], plans[i], learners);
   }
   if (sound.empty()) throw UserError(plans.front().refused);
   return sound;
@@ -159,14 +171,14 @@ std::vector<PlanKind> grpo_kinds(const Scenario& asked, const PlanQuestion& ques
                               gathering = open(gathering_parts(*asked.grpo)),
                               numbers = open({{{{"job.vllm_num_engines", "auto"}}}});
   const auto all_with = [&](const std::vector<GrpoPart>& savings) {
-    std::vector<PlanKind> kinds;
+    std::vector<Draft> drafts;
     for (const GrpoPart& learner : learners)
       for (const GrpoPart& engine : engines)
         for (const GrpoPart& gather : gathering)
           for (const GrpoPart& saving : savings)
-            kinds.push_back(
+            drafts.push_back(
                 together(asked, {&learner, &engine, &numbers.front(), &gather, &saving}));
-    return sound_kinds(question, std::move(kinds));
+    return sound_kinds(question, std::move(drafts), !learners.front().title.empty());
   };
   std::vector<PlanKind> kinds = all_with({GrpoPart{}});
   if (std::ranges::any_of(kinds, &PlanKind::fits)) return kinds;
