@@ -78,8 +78,8 @@ std::vector<NextStep> tried(const NextStepQuestion& question, const std::vector<
 }
 
 // Those that the scenario has a place for.
-std::vector<std::vector<Setting>> possible(const NextStepQuestion& question,
-                                           std::vector<std::vector<Setting>> changes) {
+std::vector<std::vector<Setting>> possible_changes(const NextStepQuestion& question,
+                                                   std::vector<std::vector<Setting>> changes) {
   std::erase_if(changes, [&](const std::vector<Setting>& change) {
     try {
       load_scenario(question.data, question.source, with(question, change));
@@ -101,7 +101,7 @@ std::size_t steps_to_try(const Scenario& scenario) {
 
 FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
   std::vector<std::vector<Setting>> changes =
-      possible(question, same_job_changes(question.data, question.scenario));
+      possible_changes(question, same_job_changes(question.data, question.scenario));
   const std::size_t allowed =
       question.all ? changes.size() : std::min(changes.size(), steps_to_try(question.scenario));
   FasterSteps result{{}, allowed, changes.size() - allowed, true};

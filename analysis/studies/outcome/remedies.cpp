@@ -40,14 +40,15 @@ std::int64_t data_ranks(const Scenario& scenario) {
 }
 
 // Rows of a step.
-std::int64_t rows_of(const Scenario& scenario) {
+std::int64_t rows_of_step(const Scenario& scenario) {
   return scenario.job.micro_batch * scenario.job.accumulation * data_ranks(scenario);
 }
 
 // The number of micro-batches under which the changed scenario works on as many rows as before.
 std::optional<Setting> same_rows(const Scenario& before, const Scenario& changed) {
-  const std::int64_t each = changed.job.micro_batch * data_ranks(changed), rows = rows_of(before);
-  if (changed.job.global_batch > 0 || rows_of(changed) == rows || rows % each != 0)
+  const std::int64_t each = changed.job.micro_batch * data_ranks(changed),
+                     rows = rows_of_step(before);
+  if (changed.job.global_batch > 0 || rows_of_step(changed) == rows || rows % each != 0)
     return std::nullopt;
   return Setting{"job.gradient_accumulation", std::to_string(rows / each)};
 }
@@ -65,7 +66,7 @@ void measure(Remedy& remedy, const Scenario& changed) {
 }
 
 // Memory alone: nothing is replayed. What cannot be loaded or carried out does not fit.
-Remedy tried(const RemedyQuestion& question, std::vector<Setting> change) {
+Remedy tried_remedy(const RemedyQuestion& question, std::vector<Setting> change) {
   Remedy remedy{.settings = std::move(change)};
   std::optional<Scenario> changed = changed_by(question, remedy.settings);
   if (!changed) return remedy;
@@ -79,8 +80,8 @@ Remedy tried(const RemedyQuestion& question, std::vector<Setting> change) {
       }
     }
   if (!changed->grpo)
-    remedy.rows =
-        static_cast<double>(rows_of(*changed)) / static_cast<double>(rows_of(question.scenario));
+    remedy.rows = static_cast<double>(rows_of_step(*changed)) /
+                  static_cast<double>(rows_of_step(question.scenario));
   try {
     measure(remedy, *changed);
   } catch (const UserError&) {
@@ -93,7 +94,7 @@ std::vector<Remedy> first_fits(const RemedyQuestion& question,
   const auto first = [&](const Alternatives& kind) {
     Remedy remedy;
     for (const std::vector<Setting>& change : kind)
-      if (remedy = tried(question, change); remedy.fit != Fit::oom) break;
+      if (remedy = tried_remedy(question, change); remedy.fit != Fit::oom) break;
     return remedy;
   };
   Tasks<Remedy> tasks;
@@ -267,7 +268,7 @@ std::vector<Remedy> paired_remedies(const RemedyQuestion& question) {
 std::vector<Remedy> more_nodes(const RemedyQuestion& question) {
   for (std::uint32_t nodes = 2 * question.scenario.cluster.nodes; nodes <= most_nodes_tried;
        nodes *= 2)
-    if (Remedy more = tried(question, {{"cluster.nodes", std::to_string(nodes)}});
+    if (Remedy more = tried_remedy(question, {{"cluster.nodes", std::to_string(nodes)}});
         more.fit != Fit::oom)
       return {more};
   return {};

@@ -36,7 +36,7 @@ std::vector<std::int64_t> parts_of_node(const Cluster& cluster) {
   return list;
 }
 
-std::string counted(std::int64_t count, std::string_view what) {
+std::string count_text(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
@@ -49,7 +49,7 @@ std::vector<GrpoPart> learner_parts(const Cluster& cluster, const Grpo& grpo) {
       const std::vector<std::int64_t> list(static_cast<std::size_t>(nodes), each);
       parts.push_back(
           {{{"job.num_learners_per_node", fmt::format("[{}]", fmt::join(list, ", "))}},
-           fmt::format("{} on {}", counted(each, "learner"),
+           fmt::format("{} on {}", count_text(each, "learner"),
                        nodes == 1 ? "one node" : fmt::format("each of {} nodes", nodes))});
     }
   return parts;
@@ -80,7 +80,7 @@ std::vector<GrpoPart> saving_parts(const Scenario& asked) {
                        fmt::format("{} learners to a sequence", n)});
   for (std::int64_t rows = grpo.pack_rows / 2; rows > 0; rows /= 2)
     parts.push_back({{{"job.pack_rows", std::to_string(rows)}},
-                     fmt::format("{} to a micro-batch", counted(rows, "response"))});
+                     fmt::format("{} to a micro-batch", count_text(rows, "response"))});
   if (const std::int64_t least = grpo.model_length();
       grpo.pack_rows == 0 && grpo.pack_length > least)
     parts.push_back(
@@ -115,7 +115,7 @@ struct LoadedPlan {
   }
 };
 
-LoadedPlan loaded(const PlanQuestion& question, const PlanKind& kind) {
+LoadedPlan loaded_plan(const PlanQuestion& question, const PlanKind& kind) {
   std::vector<Setting> settings = question.settings;
   append(settings, kind.settings);
   try {
@@ -127,11 +127,12 @@ LoadedPlan loaded(const PlanQuestion& question, const PlanKind& kind) {
   }
 }
 
-std::string title_of(const Draft& draft, const LoadedPlan& plan, bool learners) {
+std::string grpo_plan_title(const Draft& draft, const LoadedPlan& plan, bool learners) {
   std::vector<std::string> titles = draft.titles;
-  titles.insert(titles.begin() + (learners ? 1 : 0),
-                fmt::format("{} of {}", counted(static_cast<std::int64_t>(plan.engines), "engine"),
-                            counted(plan.gpus, "GPU")));
+  titles.insert(
+      titles.begin() + (learners ? 1 : 0),
+      fmt::format("{} of {}", count_text(static_cast<std::int64_t>(plan.engines), "engine"),
+                  count_text(plan.gpus, "GPU")));
   return fmt::format("{}", fmt::join(titles, ", "));
 }
 
@@ -140,14 +141,14 @@ std::vector<PlanKind> sound_kinds(const PlanQuestion& question, std::vector<Draf
                                   bool learners) {
   Tasks<LoadedPlan> tasks;
   for (const Draft& draft : drafts)
-    tasks.emplace_back([&] { return loaded(question, draft.kind); });
+    tasks.emplace_back([&] { return loaded_plan(question, draft.kind); });
   const std::vector<LoadedPlan> plans = in_workers(tasks, usual_workers());
   std::vector<PlanKind> sound;
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     if (!plans[i].refused.empty()) continue;
     PlanKind& kind = sound.emplace_back(std::move(drafts[i].kind));
     kind.fits = plans[i].fits;
-    kind.title = title_of(drafts[i], plans[i], learners);
+    kind.title = grpo_plan_title(drafts[i], plans[i], learners);
   }
   if (sound.empty()) throw UserError(plans.front().refused);
   return sound;
