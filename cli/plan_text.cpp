@@ -172,8 +172,25 @@ std::string smaller_text(const PlanSpace& space, const PlanAnswer& answer) {
   return text.empty() ? "" : text + ".";
 }
 
+// Where the job itself says how many there are, and plans do not follow it.
+std::string engines_text(const PlanSpace& space) {
+  if (!space.asked.grpo || !space.asked.grpo->engines) return "";
+  const std::string_view key = "job.vllm_num_engines";
+  if (!holds(space.kinds.front().settings, key, &Setting::first)) return "";
+  return fmt::format(
+      " Engines are as many as find room beside the learners; the job says {}, and --set {} keeps "
+      "a number.",
+      *space.asked.grpo->engines, key);
+}
+
 std::string nothing_text(const PlanSpace& space, const PlanAnswer& answer) {
   std::string text = fmt::format("{}: no plan of {} fits", job_text(space), answer.plans);
+  if (space.asked.grpo)
+    return text +
+           ": not with other learners and engines, tensors gathered one by one, learners that "
+           "share "
+           "a sequence, shorter packs or fused cross-entropy. Offload and other optimizers are not "
+           "varied: `stepsim run` tries them.";
   if (!answer.smallest || answer.smallest_bytes <= 0) return text + ".";
   const JobPlan& plan = space.plans[*answer.smallest];
   const auto& memory = space.kinds[plan.kind].scenario.cluster.gpu.memory;
@@ -195,7 +212,7 @@ std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
     text += wrapped(second);
   if (const std::string smaller = smaller_text(space, answer); !smaller.empty())
     text += wrapped(smaller);
-  return text + wrapped(counts_text(search, answer));
+  return text + wrapped(counts_text(search, answer) + engines_text(space));
 }
 
 Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,

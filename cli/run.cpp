@@ -37,8 +37,9 @@ constexpr std::array run_option_specs = with_source_options(std::array{
     OptionSpec{"ideal", "CAUSE", "replay as if this cause cost nothing, such as launch; repeats", 0,
                true},
     OptionSpec{"faster", "N",
-               "changes that make it faster, or make it fit, each computed: the best N of those "
-               "known here (default 3; with --json, --brief or --ideal 0)"},
+               "changes that make it faster, or make it fit, each computed: the best N of all that "
+               "are known here (default 3, of as many as take a second or two; with --json, "
+               "--brief or --ideal 0)"},
     price_option, power_option,
     OptionSpec{"beside", "LOG",
                "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
@@ -130,7 +131,8 @@ void find_changes(const CommandLine& line, const Options& options, const Scenari
                                   .source = options.words.front(),
                                   .settings = settings,
                                   .scenario = scenario,
-                                  .progress = progress_bar("changes")};
+                                  .progress = progress_bar("changes"),
+                                  .all = options.has("faster")};
   Changes changes = changes_of(options, question);
   extras.faster = std::move(changes.faster);
   extras.fitting = std::move(changes.fitting);
@@ -162,7 +164,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                                   .settings = settings,
                                   .scenario = scenario,
                                   .progress = progress_bar("changes"),
-                                  .stated = outcome_of(scenario, prediction)};
+                                  .stated = outcome_of(scenario, prediction),
+                                  .all = options.has("faster")};
   if (options.has("json")) {
     const auto [faster, fitting] = changes_of(options, question);
     print_result(

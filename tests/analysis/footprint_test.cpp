@@ -122,33 +122,6 @@ TEST_CASE("states that are made in the first update are in the way of the second
   CHECK(reserved_in_order(plain, needs) > 1.05 * needs.device.peak.bytes);
 }
 
-TEST_CASE("every remedy for a run that does not fit makes it fit, and changes one thing",
-          "[analysis]") {
-  const Scenario scenario = seed("mpt7b-zero2-oom");
-  REQUIRE(footprint(scenario).fit() == Fit::oom);
-  const std::vector<Remedy> list = remedies(scenario);
-  CHECK(!list.empty());
-  for (const Remedy& remedy : list) {
-    CAPTURE(remedy.change);
-    CHECK(remedy.footprint.fit() != Fit::oom);
-  }
-}
-
-TEST_CASE("the largest micro-batch that fits is the largest", "[analysis]") {
-  const std::vector<Setting> far_too_large{{"job.micro_batch", "256"}};
-  const Scenario scenario = seed("llama32-3b-sft-zero3", far_too_large);
-  REQUIRE(footprint(scenario).fit() == Fit::oom);
-  const std::vector<Remedy> list = remedies(scenario);
-  REQUIRE(!list.empty());
-  REQUIRE(list.front().change.starts_with("job.micro_batch: "));
-  const std::int64_t largest = std::stoll(list.front().change.substr(17));
-  Scenario changed = scenario;
-  changed.job.micro_batch = largest;
-  CHECK(footprint(changed).fit() != Fit::oom);
-  changed.job.micro_batch = largest + 1;
-  CHECK(footprint(changed).fit() == Fit::oom);
-}
-
 TEST_CASE("the same question has the same interval, and more doubt a wider one", "[analysis]") {
   const IntervalQuestion question{
       .data = data, .scenario = "llama32-3b-sft-zero3", .settings = {}, .samples = 6};

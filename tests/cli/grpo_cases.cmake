@@ -155,4 +155,5 @@ cli("memory of a GRPO job says what would make it fit" ARGS memory grpo-32b-two-
 cli("memory of a GRPO job that gathers too much" ARGS memory grpo-32b-packed --set job.gather_whole_model=true --set job.num_learners_per_node=[4] CODE 1
   OUTPUT "\nto make it fit, together +needed .*\njob.gather_whole_model: false, ")
 cli("plan of a colocated job" ARGS plan grpo/colocated-8b --samples 0
-  OUTPUT "the fastest of [0-9]+ plans is engines of [0-9]+ GPUs?[, :]")
+  OUTPUT "the fastest of [0-9]+ plans is [0-9]+ engines? of [0-9]+ GPUs?[, :]")
+cli("all that is known is tried where somebody asks for it" ARGS run grpo-32b-packed --faster 30 OUTPUT "\n\\([0-9]+ changes tried\\)\n$")

@@ -166,7 +166,7 @@ cli("run with everything on drives" ARGS run phi4-14b-sft-zero3 --samples 0 --fa
   OUTPUT "offload_transfer .*drives of a node: 264 GB")
 cli("memory says by how much the drives are too small" ARGS memory phi4-14b-sft-zero3 --set strategy.optimizer=adamw
     --set strategy.offload.optimizer=nvme --set node.host.drive_capacity=100GB CODE 1
-  OUTPUT "does not fit: [0-9.]+ GB too much for the drives of a node.*drives of a node: [0-9]+ GB of 100 GB")
+  OUTPUT "does not fit, [0-9.]+ GB too much for the drives of a node.*drives of a node: [0-9]+ GB of 100 GB")
 cli("memory says what the device's own tool shows" ARGS memory mpt7b-zero3-offload
   OUTPUT "the device's own tool shows [0-9.]+ GB .[0-9.]+ GB to [0-9.]+ GB.: the allocator has [0-9.]+ GB for the [0-9.]+ GB that are used, and 966 MB are context")
 cli("run with kernels of an update that an 8-bit optimizer has not" ARGS run phi4-14b-sft-zero3

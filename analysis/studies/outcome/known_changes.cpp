@@ -5,16 +5,19 @@
 #include <algorithm>
 #include <array>
 
-#include "scenarios/keys/resolved.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
 
+constexpr std::string_view sharding_key = "strategy.zero";
 constexpr std::array micro_batches{"1", "2", "4", "8", "16", "32", "64"};
 
-// The same work, done otherwise: what usually costs most.
+// The same work, done otherwise: what gains most often, and what usually costs most.
+constexpr std::array surest_ways = std::to_array<std::pair<const char*, const char*>>({
+    {"strategy.compile", "true"},
+});
 constexpr std::array first_ways = std::to_array<std::pair<const char*, const char*>>({
     {"strategy.zero_optimization.sub_group_size", "1e9"},
     {"strategy.zero_optimization.leaf_modules", "true"},
@@ -29,7 +32,6 @@ constexpr std::array further_ways = std::to_array<std::pair<const char*, const c
     {"strategy.zero", "2"},
     {"strategy.zero", "3"},
     {"strategy.zero", "fsdp"},
-    {"strategy.compile", "true"},
     {"strategy.cross_entropy", "fused"},
     {"strategy.attention", "flash"},
     {"strategy.zero_optimization.stage3_prefetch_bucket_size", "5e8"},
@@ -108,25 +110,37 @@ std::string said_stack(const Scenario& scenario) {
   return place == scenario.said.end() ? "" : place->text;
 }
 
-bool says_so(const std::vector<ResolvedKey>& keys, const Setting& setting) {
-  return std::ranges::any_of(keys, [&](const ResolvedKey& key) {
-    return key.path() == setting.first && key.value == setting.second;
-  });
+// With the rows of a step as they are, where that comes out even.
+Change micro_batch_change(const Job& job, const char* micro_batch) {
+  if (auto settings = with_micro_batch(job, micro_batch); !settings.empty()) return {settings};
+  return {{{"job.micro_batch", micro_batch}},
+          std::stod(micro_batch) / static_cast<double>(job.micro_batch)};
+}
+
+std::string rows_text(double rows) {
+  if (rows == 0.5) return "half the rows";
+  if (rows == 2) return "twice the rows";
+  return fmt::format("{:.3g} times the rows", rows);
 }
 
 }  // namespace
 
-std::vector<Setting> known_changes(const std::string& data, const Scenario& scenario) {
-  std::vector<Setting> all = mapped(micro_batches, [](const char* each) {
-    return Setting{"job.micro_batch", each};
-  });
-  all.insert(all.end(), first_ways.begin(), first_ways.end());
-  all.insert(all.end(), further_ways.begin(), further_ways.end());
-  all.insert(all.end(), grpo_ways.begin(), grpo_ways.end());
-  all.insert(all.end(), other_grpo_jobs.begin(), other_grpo_jobs.end());
+std::vector<Change> known_changes(const std::string& data, const Scenario& scenario) {
+  std::vector<Change> all;
+  const auto add = [&](const auto& changes) {
+    for (const auto& [key, value] : changes)
+      if (key != sharding_key || has_sharding(scenario.stack, value))
+        all.push_back({{{key, value}}});
+  };
+  for (const char* each : micro_batches) all.push_back(micro_batch_change(scenario.job, each));
+  add(surest_ways);
+  add(first_ways);
+  add(further_ways);
+  add(grpo_ways);
+  add(other_grpo_jobs);
   if (scenario.cluster.nodes < 2) return all;
   for (std::string& network : networks_between(data, scenario.cluster.node.name))
-    all.emplace_back("cluster.network", std::move(network));
+    all.push_back({{{"cluster.network", std::move(network)}}});
   return all;
 }
 
@@ -136,14 +150,18 @@ std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
   const std::vector<ResolvedKey> keys = resolved_keys(scenario);
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
-      if (const Setting setting{key, value}; !says_so(keys, setting)) all.push_back({setting});
+      if (const Setting setting{key, value};
+          !says_so(keys, setting) && (key != sharding_key || has_sharding(scenario.stack, value)))
+        all.push_back({setting});
   };
+  add(surest_ways);
   if (scenario.grpo) add(grpo_ways);
   if (scenario.strategy.pipeline_parallel.size > 1) add(stage_ways);
   add(first_ways);
   const Strategy& s = scenario.strategy;
   if (s.optimizer_place != Offload::none && s.parameter_place != Offload::none)
-    all.push_back({{"strategy.offload.optimizer", "none"}, {"strategy.offload.parameters", "none"}});
+    all.push_back(
+        {{"strategy.offload.optimizer", "none"}, {"strategy.offload.parameters", "none"}});
   if (!scenario.grpo)
     for (const char* each : micro_batches)
       if (auto settings = with_micro_batch(scenario.job, each); !settings.empty())
@@ -154,11 +172,24 @@ std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
   return all;
 }
 
-std::string change_text(const std::vector<Setting>& settings) {
+std::string change_text(const std::vector<Setting>& settings, double rows) {
   std::string text;
   for (const auto& [key, value] : settings)
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);
-  return text;
+  return rows == 1 ? text : fmt::format("{} ({})", text, rows_text(rows));
+}
+
+bool says_so(const std::vector<ResolvedKey>& keys, const Setting& setting) {
+  return std::ranges::any_of(keys, [&](const ResolvedKey& key) {
+    return key.path() == setting.first && key.value == setting.second;
+  });
+}
+
+bool has_sharding(const Stack& stack, const std::string& zero) {
+  for (const auto& [key, values] : stack.choices.keys)
+    if (key == sharding_key && !values.empty())
+      return holds(values, zero) || (zero == "fsdp" && holds(values, "3"));
+  return true;
 }
 
 }  // namespace stepsim

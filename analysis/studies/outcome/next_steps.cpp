@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/studies/grpo/grpo_memory.hpp"
 #include "analysis/studies/outcome/known_changes.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "sim/base/error.hpp"
@@ -14,7 +13,6 @@ namespace {
 // So many operations are replayed in all: a second or two. A GRPO job counts as a long step.
 constexpr std::size_t most_operations = 400'000, operations_of_grpo = 50'000;
 constexpr std::size_t fewest_tried = 4;
-constexpr std::size_t most_pairs = 6;  // that fit are timed
 
 std::vector<Setting> with(const NextStepQuestion& question, const std::vector<Setting>& change) {
   std::vector<Setting> settings = question.settings;
@@ -67,116 +65,30 @@ std::vector<NextStep> best_of_each_key(std::vector<NextStep> steps, std::size_t 
   return best;
 }
 
-struct TriedChange {
-  std::vector<Setting> settings;
-  Fit fit = Fit::oom;
-  double needed = 0;
-};
-
-// Memory alone: nothing is replayed. What makes no sense does not fit.
-TriedChange change_with(const NextStepQuestion& question, std::vector<Setting> settings) {
-  TriedChange change{std::move(settings)};
-  try {
-    const Scenario changed =
-        load_scenario(question.data, question.source, with(question, change.settings));
-    if (changed.grpo) {
-      const GrpoMemory memory = grpo_memory(changed);
-      change.fit = memory.failure ? Fit::oom : Fit::fits;
-      change.needed = memory.learner.most();
-    } else {
-      const Footprint needs = footprint(changed);
-      change.fit = needs.fit();
-      change.needed = needs.needed();
-    }
-  } catch (const UserError&) {
-  }
-  return change;
-}
-
-std::vector<NextStep> tried(const NextStepQuestion& question,
-                            const std::vector<TriedChange>& changes) {
-  std::vector<NextStep> steps = tried(question, mapped(changes, &TriedChange::settings));
+std::vector<NextStep> tried(const NextStepQuestion& question, const std::vector<Remedy>& remedies) {
+  std::vector<NextStep> steps = tried(question, mapped(remedies, &Remedy::settings));
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    steps[i].fit = changes[i].fit;
-    steps[i].needed = changes[i].needed;
+    steps[i].change = change_text(remedies[i].settings, remedies[i].rows);
+    steps[i].fit = remedies[i].fit;
+    steps[i].needed = remedies[i].needed;
   }
-  // A GRPO job's phases may need more than its moments say.
-  if (question.scenario.grpo)
-    std::erase_if(steps, [](const NextStep& step) { return !step.outcome.feasible; });
+  std::erase_if(steps, [](const NextStep& step) { return !step.outcome.feasible; });
   sort_by_rate(steps);
   return steps;
 }
 
-// Of a GRPO job, what takes memory off a GPU, in the order in which people try it.
-std::vector<Setting> grpo_savers(const Grpo& grpo) {
-  std::vector<Setting> all;
-  for (std::int64_t rows = grpo.pack_rows / 2; rows > 0; rows /= 2)
-    all.emplace_back("job.pack_rows", std::to_string(rows));
-  const std::int64_t shortest = grpo.model_length();
-  for (std::int64_t length = grpo.pack_length; grpo.pack_rows == 0 && length > shortest;) {
-    length = std::max(length / 2, shortest);
-    all.emplace_back("job.pack_length", std::to_string(length));
-  }
-  if (grpo.gather_whole_model) all.emplace_back("job.gather_whole_model", "false");
-  for (const std::int64_t gpus : {2, 4, 8})
-    if (gpus > grpo.tensor_parallel)
-      all.emplace_back("job.vllm_tensor_parallel_size", std::to_string(gpus));
-  return all;
-}
-
-// What takes memory off a GPU, in the order in which people try it.
-std::vector<Setting> savers(const Scenario& scenario) {
-  std::vector<Setting> all =
-      scenario.grpo ? grpo_savers(*scenario.grpo) : std::vector<Setting>{{"job.micro_batch", "1"}};
-  append(all, std::vector<Setting>{{"strategy.checkpointing", "full"},
-                                   {"strategy.cross_entropy", "fused"},
-                                   {"strategy.zero", "3"},
-                                   {"strategy.offload.optimizer", "cpu"},
-                                   {"strategy.offload.parameters", "cpu"},
-                                   {"strategy.offload.activations", "cpu"}});
-  if (scenario.smaller_optimizer)
-    all.emplace_back("strategy.optimizer", scenario.smaller_optimizer->name);
-  return all;
-}
-
-// Each alone; of several values of a key the first that fits.
-std::vector<TriedChange> fitting_changes(const NextStepQuestion& question) {
-  std::vector<TriedChange> found;
-  if (!question.scenario.grpo) {
-    for (Remedy& remedy : remedies(question.scenario))
-      found.push_back(
-          {std::move(remedy.settings), remedy.footprint.fit(), remedy.footprint.needed()});
-    return found;
-  }
-  for (const Setting& each : savers(question.scenario)) {
-    const bool said = std::ranges::any_of(found, [&](const TriedChange& other) {
-      return other.settings.front().first == each.first;
-    });
-    if (said) continue;
-    if (TriedChange change = change_with(question, {each}); change.fit != Fit::oom)
-      found.push_back(std::move(change));
-  }
-  return found;
-}
-
-std::vector<TriedChange> fitting_pairs(const NextStepQuestion& question) {
-  const std::vector<Setting> all = savers(question.scenario);
-  std::vector<TriedChange> pairs;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t j = i + 1; j < all.size() && pairs.size() < most_pairs; ++j)
-      if (TriedChange pair = change_with(question, {all[i], all[j]}); pair.fit != Fit::oom)
-        pairs.push_back(std::move(pair));
-  return pairs;
-}
-
-// Twice as many, and again, until it fits.
-std::vector<TriedChange> enough_nodes(const NextStepQuestion& question) {
-  for (std::uint32_t nodes = 2 * question.scenario.cluster.nodes; nodes <= most_nodes_tried;
-       nodes *= 2)
-    if (TriedChange more = change_with(question, {{"cluster.nodes", std::to_string(nodes)}});
-        more.fit != Fit::oom)
-      return {more};
-  return {};
+// Those that the scenario has a place for.
+std::vector<std::vector<Setting>> possible_changes(const NextStepQuestion& question,
+                                                   std::vector<std::vector<Setting>> changes) {
+  std::erase_if(changes, [&](const std::vector<Setting>& change) {
+    try {
+      load_scenario(question.data, question.source, with(question, change));
+      return false;
+    } catch (const UserError&) {
+      return true;
+    }
+  });
+  return changes;
 }
 
 std::size_t steps_to_try(const Scenario& scenario) {
@@ -188,8 +100,10 @@ std::size_t steps_to_try(const Scenario& scenario) {
 }  // namespace
 
 FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
-  std::vector<std::vector<Setting>> changes = same_job_changes(question.data, question.scenario);
-  const std::size_t allowed = std::min(changes.size(), steps_to_try(question.scenario));
+  std::vector<std::vector<Setting>> changes =
+      possible_changes(question, same_job_changes(question.data, question.scenario));
+  const std::size_t allowed =
+      question.all ? changes.size() : std::min(changes.size(), steps_to_try(question.scenario));
   FasterSteps result{{}, allowed, changes.size() - allowed, true};
   changes.resize(allowed);
   if (!question.stated) changes.emplace_back();  // the scenario as it is
@@ -208,10 +122,12 @@ FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
 }
 
 FittingSteps fitting_steps(const NextStepQuestion& question) {
+  const RemedyQuestion asked{question.data,     question.source,  question.settings,
+                             question.scenario, question.workers, question.progress};
   FittingSteps result;
-  result.single = tried(question, fitting_changes(question));
-  if (result.single.empty()) result.pairs = tried(question, fitting_pairs(question));
-  result.nodes = tried(question, enough_nodes(question));
+  result.single = tried(question, remedies(asked));
+  if (result.single.empty()) result.pairs = tried(question, paired_remedies(asked));
+  result.nodes = tried(question, more_nodes(asked));
   return result;
 }
 

@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "analysis/studies/outcome/metrics.hpp"
+#include "analysis/studies/outcome/remedies.hpp"
 #include "analysis/studies/predict/footprint.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace stepsim {
-
-// Where nothing fits, nodes are doubled up to here.
-inline constexpr std::uint32_t most_nodes_tried = 64;
 
 struct NextStep {
   std::string change;  // "strategy.zero_optimization.sub_group_size: 1e9"
@@ -21,7 +19,7 @@ struct NextStep {
   double gain = 0;      // of tokens per second: 0.25 is a quarter more
   double needed = 0;    // bytes of a GPU
   Fit fit = Fit::fits;  // of what was to fit, in the order of the program
-  Outcome outcome;      // may not be feasible: over time it may need more
+  Outcome outcome;
 };
 
 struct NextStepQuestion {
@@ -32,6 +30,7 @@ struct NextStepQuestion {
   std::size_t workers = usual_workers();
   Progress progress{};
   std::optional<Outcome> stated{};  // of the scenario as it is, where that is known
+  bool all = false;                 // however long the step is; else the most promising are tried
 };
 
 struct FasterSteps {
@@ -45,7 +44,8 @@ struct FasterSteps {
 FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most);
 
 // What makes a scenario fit that does not, with its step: single changes; where there are none,
-// pairs of them; and more nodes. Those with the most tokens per second and GPU first.
+// pairs of them; and more nodes. Those with the most tokens per second and GPU first. What would
+// need more over time than in the order of the program is none of them.
 struct FittingSteps {
   std::vector<NextStep> single, pairs, nodes;
 };

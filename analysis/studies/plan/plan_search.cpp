@@ -43,12 +43,14 @@ double least_goal(const PlanSpace& space, const JobPlan& plan, const LeastStep& 
   return least.bytes;
 }
 
-// Of the plans of a GRPO job nothing is known before they are replayed.
+// Of the plans of a GRPO job no more is known before they are replayed than whether they can fit.
 class Bounds {
  public:
   explicit Bounds(const PlanSpace& space) : space_(space) {
     for (const JobPlan& plan : space.plans)
-      all_.push_back(space.asked.grpo ? LeastStep{} : of(plan).of(input_of(space, plan)));
+      all_.push_back(!space.asked.grpo             ? of(plan).of(input_of(space, plan))
+                     : space.kinds[plan.kind].fits ? LeastStep{}
+                                                   : LeastStep{{}, unreached});
   }
 
   const LeastStep& operator[](std::size_t plan) const { return all_[plan]; }
@@ -312,7 +314,7 @@ PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {
   for (const std::size_t plan : plans)
     answer.best.push_back({plan, bounds[plan], run.outcome(plan), {}, 1, 0});
   if (answer.best.empty()) {
-    answer.smallest = bounds.smallest();
+    if (!space.asked.grpo) answer.smallest = bounds.smallest();
     if (answer.smallest) answer.smallest_bytes = bounds[*answer.smallest].bytes;
     return answer;
   }

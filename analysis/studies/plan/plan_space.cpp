@@ -11,8 +11,11 @@
 #include <optional>
 #include <span>
 
+#include "analysis/studies/plan/grpo_plans.hpp"
 #include "scenarios/expert_rules.hpp"
+#include "scenarios/import/sources.hpp"
 #include "scenarios/parallel_rules.hpp"
+#include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/pipeline/stages.hpp"
@@ -124,10 +127,6 @@ std::vector<std::int64_t> powers_of_two(std::int64_t most) {
   std::vector<std::int64_t> list;
   for (std::int64_t n = 1; n <= most; n *= 2) list.push_back(n);
   return list;
-}
-
-bool is_set(std::span<const Setting> settings, std::string_view key) {
-  return holds(settings, key, &Setting::first);
 }
 
 // Enumerates what comes out even of one kind.
@@ -368,67 +367,32 @@ void keep_points(PlanSpace& space) {
       even == space.batch ? "" : fmt::format("; {} rows would divide among them", even)));
 }
 
-// Of a GRPO job a part of a plan: what it sets, and how that is called.
-struct GrpoPart {
-  std::vector<Setting> settings{};
-  std::string title{};
-};
-
-// Learners on so many of the first nodes, as many on each; colocated they are everywhere.
-std::vector<GrpoPart> learner_parts(const Cluster& cluster, const Grpo& grpo) {
-  std::vector<GrpoPart> parts;
-  if (grpo.layout == GrpoLayout::colocated) return {GrpoPart{}};
-  std::vector<std::int64_t> counts = powers_of_two(cluster.nodes);
-  if (counts.back() != cluster.nodes) counts.push_back(cluster.nodes);
-  for (const std::int64_t nodes : counts)
-    for (const std::int64_t each : divisors(cluster.gpus_per_node(), cluster.gpus_per_node()))
-      parts.push_back(
-          {{{"job.num_learners_per_node",
-             fmt::format("[{}]",
-                         fmt::join(std::vector<std::int64_t>(static_cast<std::size_t>(nodes), each),
-                                   ", "))}},
-           fmt::format("{} learner{} on {}", each, each == 1 ? "" : "s",
-                       nodes == 1 ? "one node" : fmt::format("each of {} nodes", nodes))});
-  return parts;
-}
-
-std::vector<GrpoPart> engine_parts(const Cluster& cluster) {
-  return mapped(divisors(cluster.gpus_per_node(), cluster.gpus_per_node()), [](std::int64_t gpus) {
-    return GrpoPart{{{"job.vllm_tensor_parallel_size", std::to_string(gpus)}},
-                    fmt::format("engines of {} GPU{}", gpus, gpus == 1 ? "" : "s")};
-  });
-}
-
-// As the job says, and tensor by tensor where learners gather the whole model for a sync.
-std::vector<GrpoPart> gathering_parts(const Grpo& grpo) {
-  std::vector<GrpoPart> parts{
-      {{{"job.gather_whole_model", grpo.gather_whole_model ? "true" : "false"}}, ""}};
-  if (grpo.gather_whole_model)
-    parts.push_back({{{"job.gather_whole_model", "false"}}, "tensors gathered one by one"});
-  return parts;
-}
-
-// Engines take what learners leave.
+// Of a GRPO job each plan is a kind.
 void add_grpo_plans(PlanSpace& space, const PlanQuestion& question) {
-  const Cluster& cluster = space.asked.cluster;
-  const auto open = [&](std::vector<GrpoPart> parts) {
-    const std::vector<Setting>& settings = parts.front().settings;
-    const bool set = !settings.empty() && is_set(question.settings, settings.front().first);
-    return set ? std::vector<GrpoPart>(1) : parts;
-  };
-  for (const GrpoPart& learners : open(learner_parts(cluster, *space.asked.grpo)))
-    for (const GrpoPart& engines : open(engine_parts(cluster)))
-      for (const GrpoPart& gathering : open(gathering_parts(*space.asked.grpo))) {
-        std::vector<Setting> settings;
-        std::vector<std::string> titles;
-        for (const GrpoPart* part : {&learners, &engines, &gathering}) {
-          append(settings, part->settings);
-          if (!part->title.empty()) titles.push_back(part->title);
-        }
-        space.plans.push_back({space.kinds.size(), {}, 1});
-        space.kinds.push_back(
-            {std::move(settings), space.asked, false, fmt::format("{}", fmt::join(titles, ", "))});
-      }
+  for (PlanKind& kind : grpo_kinds(space.asked, question)) {
+    space.plans.push_back({space.kinds.size(), {}, 1});
+    space.kinds.push_back(std::move(kind));
+  }
+}
+
+bool same_word(std::string_view one, std::string_view other) {
+  return std::ranges::equal(
+      one, other, {}, [](char c) { return c == '-' ? '_' : c; },
+      [](char c) { return c == '-' ? '_' : c; });
+}
+
+// With what settings in the words of another program's file decide, in those of a scenario.
+PlanQuestion in_words_of_scenario(PlanQuestion question) {
+  const auto theirs = settings_of_source(question.settings);
+  const std::string file = find_scenario(question.data, question.source);
+  if (theirs.empty() || file.ends_with(".h5")) return question;
+  const auto source = translate_source(question.data, file, question.settings);
+  if (!source) return question;
+  for (const TranslatedLine& line : source->lines)
+    if (std::ranges::any_of(theirs,
+                            [&](const Setting& set) { return same_word(set.first, line.key); }))
+      question.settings.emplace_back(line.path, line.value);
+  return question;
 }
 
 // Whether plans differ in a key of their kinds.
@@ -444,7 +408,8 @@ bool varies(const PlanSpace& space, const std::string& key) {
 
 }  // namespace
 
-PlanSpace plan_space(const PlanQuestion& question) {
+PlanSpace plan_space(const PlanQuestion& asked) {
+  const PlanQuestion question = in_words_of_scenario(asked);
   PlanSpace space;
   space.asked = load_scenario(question.data, question.source, question.settings);
   if (space.asked.grpo) {

@@ -39,8 +39,9 @@ struct PlanKind {
   std::vector<Setting> settings;
   Scenario scenario;  // with every size 1, and with several holders of experts where `experts`
   bool experts = false;
-  std::string
-      title{};  // of a GRPO job, whose plans are kinds: "4 learners on each of 2 nodes, ..."
+  // Of a GRPO job, whose plans are kinds: "4 learners on each of 2 nodes, ..."
+  std::string title{};
+  bool fits = true;  // by its memory
 };
 
 struct JobPlan {

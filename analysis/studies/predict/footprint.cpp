@@ -1,10 +1,7 @@
 #include "analysis/studies/predict/footprint.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 
 #include "analysis/studies/predict/replayed_step.hpp"
@@ -16,8 +13,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr double most_groups = 1000;  // told apart where every tensor is a sub-group
 
 constexpr std::array host_pools{Pool::pinned, Pool::pageable};
 
@@ -42,62 +37,6 @@ MostAsked asked_for(const Strategy& strategy, const Timeline& setup, const Timel
   return {read_timelines({setup}, device_pool, no_limit).peak.bytes,
           kept + read_timelines({step, saved}, device_pool, no_limit).peak.bytes,
           facts_of(strategy).gathers_parameters};
-}
-
-bool fits(const Scenario& scenario) {
-  return footprint(scenario).fit() != Fit::oom;
-}
-
-void offer(std::vector<Remedy>& list, const Scenario& changed, std::string change,
-           std::vector<Setting> settings) {
-  Footprint needs = footprint(changed);
-  if (needs.fit() != Fit::oom)
-    list.push_back({std::move(change), std::move(settings), std::move(needs)});
-}
-
-// Of one key.
-void offer(std::vector<Remedy>& list, const Scenario& changed, const Setting& setting) {
-  offer(list, changed, fmt::format("{}: {}", setting.first, setting.second), {setting});
-}
-
-// Memory grows with the micro-batch, so halving finds the largest.
-void offer_smaller_batch(std::vector<Remedy>& list, const Scenario& scenario) {
-  Scenario changed = scenario;
-  const auto with = [&](std::int64_t micro_batch) -> const Scenario& {
-    changed.job.micro_batch = micro_batch;
-    return changed;
-  };
-  if (scenario.job.micro_batch == 1 || !fits(with(1))) return;
-  std::int64_t good = 1, bad = scenario.job.micro_batch;
-  while (bad - good > 1) {
-    const std::int64_t middle = good + (bad - good) / 2;
-    (fits(with(middle)) ? good : bad) = middle;
-  }
-  offer(list, with(good), {"job.micro_batch", std::to_string(good)});
-}
-
-// DeepSpeed keeps whole sub-groups on the device: the fewest that have to leave it.
-void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) {
-  const Strategy& s = scenario.strategy;
-  if (!facts_of(s).has_sub_groups || !s.optimizer.places.both) return;
-  const double shard = rank_part(step_input(scenario)).shares.updated;
-  const double groups = s.zero.sub_group > 0 ? std::ceil(shard / s.zero.sub_group) : most_groups;
-  Scenario changed = scenario;
-  changed.strategy.optimizer_place = Offload::cpu;
-  const auto with = [&](double leave) -> const Scenario& {
-    changed.strategy.offload.ratio = std::floor(1e4 * leave / groups) / 1e4;
-    return changed;
-  };
-  double bad = 0, good = groups;
-  while (good - bad > 1) {
-    const double middle = std::floor((good + bad) / 2);
-    (fits(with(middle)) ? good : bad) = middle;
-  }
-  if (good == groups) return;
-  const double ratio = with(good).strategy.offload.ratio;
-  offer(list, changed, fmt::format("strategy.offload: {{optimizer: cpu, ratio: {:.4g}}}", ratio),
-        {{"strategy.offload.optimizer", "cpu"},
-         {"strategy.offload.ratio", fmt::format("{:.4g}", ratio)}});
 }
 
 }  // namespace
@@ -176,42 +115,6 @@ Footprint footprint(const Scenario& scenario) {
   const StepProgram program = step_for_memory(step_input(scenario));
   return fullest_footprint(scenario, program,
                            [&](Rank lane) { return timeline_in_order(program.graph, lane); });
-}
-
-std::vector<Remedy> remedies(const Scenario& scenario) {
-  std::vector<Remedy> list;
-  offer_smaller_batch(list, scenario);
-  Scenario changed = scenario;
-  if (scenario.strategy.checkpointing == Checkpointing::none) {
-    changed.strategy.checkpointing = Checkpointing::full;
-    offer(list, changed, {"strategy.checkpointing", "full"});
-    changed = scenario;
-  }
-  for (const Sharding stage : further_stages(scenario.strategy)) {
-    changed.strategy.sharding = stage;
-    offer(list, changed, {"strategy.zero", std::string(to_text(stage))});
-    changed = scenario;
-  }
-  if (scenario.smaller_optimizer) {
-    changed.strategy.optimizer = *scenario.smaller_optimizer;
-    offer(list, changed, {"strategy.optimizer", changed.strategy.optimizer.name});
-    changed = scenario;
-  }
-  const SchemeFacts facts = facts_of(scenario.strategy);
-  const bool can_offload = facts.offloads_optimizer &&
-                           scenario.strategy.pipeline_parallel.size == 1 &&
-                           scenario.strategy.optimizer.places.host;
-  if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
-    offer_partial_offload(list, scenario);
-    changed.strategy.optimizer_place = Offload::cpu;
-    if (!facts.offloads_together) offer(list, changed, {"strategy.offload.optimizer", "cpu"});
-    if (facts.offloads_parameters) {
-      changed.strategy.parameter_place = Offload::cpu;
-      offer(list, changed, "strategy.offload: {optimizer: cpu, parameters: cpu}",
-            {{"strategy.offload.optimizer", "cpu"}, {"strategy.offload.parameters", "cpu"}});
-    }
-  }
-  return list;
 }
 
 }  // namespace stepsim

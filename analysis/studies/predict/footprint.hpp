@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -67,16 +66,5 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
 
 // In program order, as if nothing ran ahead.
 Footprint footprint(const Scenario& scenario);
-
-// A change of the scenario, with what it then needs.
-struct Remedy {
-  std::string change;             // "job.micro_batch: 4"
-  std::vector<Setting> settings;  // the same, key by key
-  Footprint footprint;
-};
-
-// Each computed on the changed scenario: the largest micro-batch that fits, the next ways to shard,
-// offload, a smaller optimizer. Only those that fit.
-std::vector<Remedy> remedies(const Scenario& scenario);
 
 }  // namespace stepsim

@@ -1,6 +1,7 @@
 #include "analysis/studies/predict/footprint_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -50,16 +51,19 @@ Records sum_records(const std::vector<std::pair<std::string, double>>& sums,
 }  // namespace
 
 std::string verdict_text(const Footprint& f) {
-  if (!f.host_fits())
-    return fmt::format("does not fit: {} of host memory too much in {}",
-                       size(f.host.peak.bytes - f.host_capacity), f.host.peak.phase);
-  if (!f.drives_fit())
-    return fmt::format("does not fit: {} too much for the drives of a node",
-                       size(f.disk - f.disk_capacity));
   const std::string range =
       fmt::format("{} to {}", signed_size(f.margin.low), signed_size(f.margin.high));
-  if (f.fit() == Fit::oom)
-    return fmt::format("does not fit, {} too much ({})", size(-f.margin.value), range);
+  std::vector<std::string> lacks;  // the GPU's memory first
+  if (f.margin.value < 0)
+    lacks.push_back(fmt::format("{} too much ({})", size(-f.margin.value), range));
+  if (!f.host_fits())
+    lacks.push_back(fmt::format("{} of host memory too much in {}",
+                                size(f.host.peak.bytes - f.host_capacity), f.host.peak.phase));
+  if (!f.drives_fit())
+    lacks.push_back(
+        fmt::format("{} too much for the drives of a node", size(f.disk - f.disk_capacity)));
+  if (lacks.size() > 1) lacks.front() = "on a GPU " + lacks.front();
+  if (!lacks.empty()) return fmt::format("does not fit, {}", fmt::join(lacks, ", and "));
   return fmt::format("{}, {} left ({})", f.fit() == Fit::tight ? "fits, but tightly" : "fits",
                      size(f.margin.value), range);
 }

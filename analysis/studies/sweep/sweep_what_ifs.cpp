@@ -1,7 +1,5 @@
 #include "analysis/studies/sweep/sweep_what_ifs.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "analysis/studies/outcome/known_changes.hpp"
@@ -10,6 +8,7 @@
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -18,8 +17,8 @@ constexpr std::size_t most_shown = 3;
 
 // Nothing is known of a change that the scenario has no place for.
 Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Setting> settings,
-                  const Setting& change) {
-  settings.push_back(change);
+                  const Change& change) {
+  append(settings, change.settings);
   try {
     return evaluate(data, plan.scenario, settings);
   } catch (const UserError& error) {
@@ -45,15 +44,15 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
   const double now = row.outcome.of("tokens_per_second").value_or(0);
   if (now <= 0) return {};
   const std::vector<Setting> settings = settings_of(plan, row.values);
-  const std::vector<Setting> candidates =
+  const std::vector<Change> candidates =
       known_changes(data, load_scenario(data, plan.scenario, settings));
   std::vector<WhatIf> found;
   const auto task = [&](std::size_t i) { return answer_to(data, plan, settings, candidates[i]); };
   const auto done = [&](std::size_t i, Outcome outcome) {
     const double gain = outcome.of("tokens_per_second").value_or(0) / now - 1;
-    const auto& [key, value] = candidates[i];
+    const auto& [change, rows] = candidates[i];
     if (outcome.feasible && gain > worth_showing)
-      found.push_back({fmt::format("{}: {}", key, value), gain, std::move(outcome)});
+      found.push_back({change_text(change, rows), gain, std::move(outcome)});
   };
   in_workers(candidates.size(), usual_workers(), task, done);
   std::ranges::sort(found, [](const WhatIf& a, const WhatIf& b) {
