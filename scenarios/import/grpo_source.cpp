@@ -26,8 +26,8 @@ void assume_responses(MappedSource& source) {
                "", "taken");
   }
   source.result().assumptions.push_back({"length of responses",
-                                         "a third of the limit on average (a sixth to all of "
-                                         "it), log-normal",
+                                         "a third of the limit on average, log-normal (a sixth "
+                                         "to nearly all of it)",
                                          "the file does not say; time depends on it",
                                          "--set 'job.response_lengths={mean: 700, sigma: 0.9}'"});
 }

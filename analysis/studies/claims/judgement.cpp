@@ -261,23 +261,30 @@ std::string resources_text(const ClaimTrial& trial, ClaimPoints& points) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-// Of the scenarios that the claim compares, the first against each other one.
-std::vector<std::string> unknown_in(const Claim& claim, const std::string& data) {
+// Of the scenarios that a part of the claim compares, the first against each other one.
+std::vector<std::string> unknown_in(const Claim& claim, const Assertion& part,
+                                    const std::string& data) {
   std::vector<std::pair<std::string, Scenario>> compared;
   std::set<std::size_t> seen;
-  for (const Assertion& assertion : claim.assertions)
-    for (const MetricOf& metric : assertion.quantity.metrics) {
-      if (!seen.insert(metric.scenario).second) continue;
-      const ClaimScenario& each = claim.scenarios[metric.scenario];
-      AllowedScenario found = allowed_scenario(data, each.source, each.settings);
-      if (found.scenario) compared.emplace_back(each.alias, *std::move(found.scenario));
-    }
+  for (const MetricOf& metric : part.quantity.metrics) {
+    if (!seen.insert(metric.scenario).second) continue;
+    const ClaimScenario& each = claim.scenarios[metric.scenario];
+    AllowedScenario found = allowed_scenario(data, each.source, each.settings);
+    if (found.scenario) compared.emplace_back(each.alias, *std::move(found.scenario));
+  }
   const auto named = [&](std::size_t i) {
     return NamedScenario{compared[i].first, compared[i].second};
   };
   std::vector<std::string> unknown;
   for (std::size_t i = 1; i < compared.size(); ++i)
-    for (std::string& each : unknown_differences(named(0), named(i)))
+    append(unknown, unknown_differences(named(0), named(i)));
+  return unknown;
+}
+
+std::vector<std::string> unknown_in(const Claim& claim, const std::string& data) {
+  std::vector<std::string> unknown;
+  for (const Assertion& part : claim.assertions)
+    for (std::string& each : unknown_in(claim, part, data))
       if (!holds(unknown, each)) unknown.push_back(std::move(each));
   return unknown;
 }

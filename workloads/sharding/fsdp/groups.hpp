@@ -94,10 +94,10 @@ class FullyShardedGroups {
   std::vector<std::size_t> held_back_;  // of a stage: groups that are resharded behind all passes
   std::optional<Mark> reduced_, kept_;  // the last gradients
   bool on_host_ = false;
-  double input_ = 0;                    // version 2: bytes of what was reduced last
-  double arrived_ = 0;                  // and of what was gathered last in the forward pass
-  double shard_ = 0;                    // trained elements of a rank
-  double tensors_ = 0;                  // trained
+  double input_ = 0;    // version 2: bytes of what was reduced last
+  double arrived_ = 0;  // and of what was gathered last in the forward pass
+  double shard_ = 0;    // trained elements of a rank
+  double tensors_ = 0;  // trained
 };
 
 }  // namespace stepsim
