@@ -296,8 +296,9 @@ std::string brief_text(const Prediction& p, const std::optional<Interval>& inter
   const std::string job =
       p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "";
   return fmt::format("{} a step{}, {:.0f} tok/s/GPU{}; {} of {} usable: {}\n", to_text(p.step_time),
-                     likely_text(interval), p.tokens_per_second_per_gpu, job, to_text(Bytes{p.memory.needed()}),
-                     to_text(Bytes{p.memory.capacity}), coloured_verdict(p.memory));
+                     likely_text(interval), p.tokens_per_second_per_gpu, job,
+                     to_text(Bytes{p.memory.needed()}), to_text(Bytes{p.memory.capacity}),
+                     coloured_verdict(p.memory));
 }
 
 std::string run_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {

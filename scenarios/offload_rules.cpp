@@ -66,8 +66,8 @@ void check_drives(const Table& offload, const Scenario& scenario) {
 // FSDP has all of it on the host or nothing.
 void check_whole(const Table& offload, const Scenario& scenario, bool found) {
   const Strategy& s = scenario.strategy;
-  for (const auto& [key, place] : {std::pair("optimizer", s.optimizer_place),
-                                   std::pair("parameters", s.parameter_place)})
+  for (const auto& [key, place] :
+       {std::pair("optimizer", s.optimizer_place), std::pair("parameters", s.parameter_place)})
     if (place == Offload::nvme) offload.problem(key, "nvme needs zero: 3");
   if ((s.optimizer_place == Offload::cpu) != (s.parameter_place == Offload::cpu))
     offload.problem(s.optimizer_place == Offload::cpu ? "parameters" : "optimizer",

@@ -46,7 +46,8 @@ std::vector<std::string> unknown_differences(const NamedScenario& a, const Named
     for (const UnmodelledKey& each : side->unmodelled) add(difference_text(each.key, a, b));
   const NamedScenario& open = has_open_rows(a.scenario) ? a : b;
   if (a.scenario.job.packed != b.scenario.job.packed && has_open_rows(open.scenario))
-    add(fmt::format("how long the rows of {} are, which packing hangs on: they count as full "
+    add(
+        fmt::format("how long the rows of {} are, which packing hangs on: they count as full "
                     "(job.document_length, with `mean` in tokens)",
                     open.name));
   return found;

@@ -147,13 +147,14 @@ ShardingFacts put_automodel_sharding(MappedSource& source, const AutomodelDegree
   const std::string reshard = source.text(
       experts ? "moe_reshard" : "distributed.reshard_after_forward", experts ? "false" : "");
   constexpr std::string_view offload = "distributed.offload_policy._target_";
-  const ShardingFacts facts = put_fsdp(source, {.key = key,
-                                                .version = "2",
-                                                .reshard = in_small_letters(reshard),
-                                                .replicas = degrees.replicas,
-                                                .replicas_key = "distributed.dp_replicate_size",
-                                                .offload = source.text(offload).ends_with("CPUOffloadPolicy"),
-                                                .offload_key = offload});
+  const ShardingFacts facts =
+      put_fsdp(source, {.key = key,
+                        .version = "2",
+                        .reshard = in_small_letters(reshard),
+                        .replicas = degrees.replicas,
+                        .replicas_key = "distributed.dp_replicate_size",
+                        .offload = source.text(offload).ends_with("CPUOffloadPolicy"),
+                        .offload_key = offload});
   put_automodel_types(source);
   return facts;
 }

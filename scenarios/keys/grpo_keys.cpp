@@ -1,10 +1,11 @@
 #include "scenarios/keys/grpo_keys.hpp"
-#include "workloads/grpo/lengths.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <charconv>
+
+#include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
 namespace {

@@ -23,9 +23,8 @@ TEST_CASE("keys that are not modelled differ where one side says something else"
   CHECK(between(a, b) == std::vector<std::string>{"fp8 (true in A, false in B): products in 8 "
                                                   "bits"});
   b.unmodelled = {{"dora", "", ""}};
-  CHECK(between(a, b) ==
-        std::vector<std::string>{"fp8 (true in A, not in B): products in 8 bits",
-                                 "dora (not in A, said in B)"});
+  CHECK(between(a, b) == std::vector<std::string>{"fp8 (true in A, not in B): products in 8 bits",
+                                                  "dora (not in A, said in B)"});
 }
 
 TEST_CASE("packing cannot be judged where nobody knows how long rows are", "[scenarios]") {
