@@ -19,8 +19,8 @@ std::string text_of(const UnmodelledKey* key) {
 }
 
 // A key that either has; nothing where both say the same.
-std::string difference_text(const std::string& key, const NamedScenario& a,
-                            const NamedScenario& b) {
+std::string difference_text(const std::string& key, const ComparedScenario& a,
+                            const ComparedScenario& b) {
   const UnmodelledKey *in_a = find_key(a.scenario, key), *in_b = find_key(b.scenario, key);
   if (text_of(in_a) == text_of(in_b)) return "";
   const std::string& why = (in_a != nullptr ? in_a : in_b)->why;
@@ -37,14 +37,14 @@ bool has_open_rows(const Scenario& scenario) {
   return !job.packed && job.documents.mean <= 0 && !said;
 }
 
-std::vector<std::string> unknown_differences(const NamedScenario& a, const NamedScenario& b) {
+std::vector<std::string> unknown_differences(const ComparedScenario& a, const ComparedScenario& b) {
   std::vector<std::string> found;
   const auto add = [&](std::string text) {
     if (!text.empty() && !holds(found, text)) found.push_back(std::move(text));
   };
   for (const Scenario* side : {&a.scenario, &b.scenario})
     for (const UnmodelledKey& each : side->unmodelled) add(difference_text(each.key, a, b));
-  const NamedScenario& open = has_open_rows(a.scenario) ? a : b;
+  const ComparedScenario& open = has_open_rows(a.scenario) ? a : b;
   if (a.scenario.job.packed != b.scenario.job.packed && has_open_rows(open.scenario))
     add(
         fmt::format("how long the rows of {} are, which packing hangs on: they count as full "

@@ -12,11 +12,11 @@ namespace stepsim {
 // Rows that are not packed, of which nothing says how long they are: they count as full.
 bool has_open_rows(const Scenario& scenario);
 
-struct NamedScenario {
+struct ComparedScenario {
   std::string name;  // "A"
   const Scenario& scenario;
 };
 // "peft_use_dora (not in A, true in B): a norm over each matrix", a line for each.
-std::vector<std::string> unknown_differences(const NamedScenario& a, const NamedScenario& b);
+std::vector<std::string> unknown_differences(const ComparedScenario& a, const ComparedScenario& b);
 
 }  // namespace stepsim

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <charconv>
 
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -74,15 +76,14 @@ void put_duration(MappedSource& source, DataOfSource& data) {
   const auto read = std::from_chars(said.data(), said.data() + said.size(), number);
   const std::string unit(read.ptr, said.data() + said.size());
   if (said.empty()) return;
-  if (read.ec != std::errc{} || number <= 0) {
-    source.problem(key, fmt::format("expected a number and ba, ep or tok, found \"{}\"", said));
-  } else if (unit == "ba") {
+  const bool counts = read.ec == std::errc{} && number > 0;
+  if (counts && unit == "ba") {
     data.steps_said = true;
     source.put("job.optimizer_steps", fmt::format("{:.0f}", number), key, said);
-  } else if (unit == "ep") {
+  } else if (counts && unit == "ep") {
     data.epochs = number;
     source.put("job.epochs", fmt::format("{}", number), key, said);
-  } else if (unit == "tok" || unit == "sp" || unit == "sec" || unit == "iter") {
+  } else if (counts && holds(std::array<std::string, 4>{"tok", "sp", "sec", "iter"}, unit)) {
     source.without(
         key, fmt::format("{}: the time of the whole job is not known; --tokens says it", said));
   } else {

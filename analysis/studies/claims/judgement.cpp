@@ -273,11 +273,12 @@ std::vector<std::string> unknown_in(const Claim& claim, const Assertion& part,
     if (found.scenario) compared.emplace_back(each.alias, *std::move(found.scenario));
   }
   const auto named = [&](std::size_t i) {
-    return NamedScenario{compared[i].first, compared[i].second};
+    return ComparedScenario{compared[i].first, compared[i].second};
   };
   std::vector<std::string> unknown;
   for (std::size_t i = 1; i < compared.size(); ++i)
-    append(unknown, unknown_differences(named(0), named(i)));
+    for (std::string& each : unknown_differences(named(0), named(i)))
+      unknown.push_back(std::move(each));
   return unknown;
 }
 
