@@ -1127,7 +1127,9 @@ SweepResult = TypedDict(
     {
         "scenario": "SweepScenario",  # what was varied
         "assumptions": "list[SweepAssumptions]",  # what a file of another program leaves open, and what was taken
+        "notes": "list[Any]",  # what was read and makes no difference, and what is unusual
         "points": "list[dict[str, Any]]",  # one for each combination
+        "alike": "bool",  # all points that can run have the same figures: none is best
         "fastest": "float | None",  # point with the most tokens a second
         "cheapest": "float | None",  # point with the least GPU time per token
         "smallest": "float | None",  # point that can run on the fewest GPUs
