@@ -141,7 +141,9 @@ void read_reference(MappedSource& source, bool old) {
                       source.on("actor_rollout_ref.ref.megatron.param_offload");
   source.put("job.load_ref_policy", in_loss || in_reward ? "true" : "false",
              in_loss || !in_reward ? actor_key("use_kl_loss") : "algorithm.use_kl_in_reward");
-  if (parked && (in_loss || in_reward))
+  // FSDP's own offload has it on the host already.
+  const bool there = source.on(actor_key("fsdp_config.offload_policy"));
+  if (parked && !there && (in_loss || in_reward))
     source.put("job.park_reference", "true", "actor_rollout_ref.ref.fsdp_config.param_offload");
 }
 

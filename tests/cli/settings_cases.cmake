@@ -19,6 +19,8 @@ cli("keys of a script of Megatron become keys of a scenario" ARGS import ${folde
   OUTPUT "\nmodel: {architectures: \\[LlamaForCausalLM\\], .*vocab_size: 128256, tie_word_embeddings: true, .*\n  recompute_modules: \\[core_attn, layernorm\\] +# recompute-modules, line 20\n.*\n    sequence: true +# sequence-parallel, line 22\n.*\n    overlap_grad_reduce: true .*\n    overlap_param_gather: false +# overlap-param-gather is absent\n")
 cli("a script of verl is run as it is" ARGS run ${folder}/verl.sh --samples 0 --faster 0
   OUTPUT "model +qwen2.5-0.5b for Qwen/Qwen2.5-0.5B-Instruct .*\nlength of responses +a third of the limit on average, .*8 learners, 8 engines of 1 GPU, in turn on the same GPUs; 64 prompts x 4 responses a step\n.*verl.sh: trainer.test_freq .passes over[^\n]*: not modelled; the result is without it\n")
+cli("a script of verl whose learners are on the host between layers" ARGS run ${folder}/verl.sh --samples 0 --faster 0
+  --set actor_rollout_ref.actor.fsdp_config.offload_policy=true OUTPUT "8 learners, 8 engines of 1 GPU.*\nstep time .*training: optimizer .*fits")
 cli("a script of verl sends buckets, and gathers no whole model" ARGS show ${folder}/verl.sh
   OUTPUT "\n *sync_protocol +buckets .*\n *gather_whole_model +false .*\n *pack_rows +8 ")
 cli("keys of a script of verl become keys of a scenario" ARGS import ${folder}/verl.sh
