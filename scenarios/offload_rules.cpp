@@ -64,7 +64,7 @@ void check_drives(const Table& offload, const Scenario& scenario) {
 }
 
 // FSDP has all of it on the host or nothing.
-void check_whole(const Table& offload, const Scenario& scenario, bool found) {
+void check_fsdp_offload(const Table& offload, const Scenario& scenario, bool found) {
   const Strategy& s = scenario.strategy;
   for (const auto& [key, place] :
        {std::pair("optimizer", s.optimizer_place), std::pair("parameters", s.parameter_place)})
@@ -81,7 +81,7 @@ void check_whole(const Table& offload, const Scenario& scenario, bool found) {
 
 void check_offload(const Table& offload, const Scenario& scenario, bool found) {
   const Strategy& s = scenario.strategy;
-  if (is_fsdp(s.sharding)) return check_whole(offload, scenario, found);
+  if (is_fsdp(s.sharding)) return check_fsdp_offload(offload, scenario, found);
   if (s.parameter_place != Offload::none && s.sharding != Sharding::zero3)
     offload.problem("parameters", "needs zero: 3, or fsdp and its optimizer on the host, too");
   if (s.optimizer_place != Offload::none && s.sharding == Sharding::zero0)

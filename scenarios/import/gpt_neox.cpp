@@ -23,7 +23,8 @@ std::int64_t neox_width(MappedSource& source, std::string_view key, std::int64_t
   return value;
 }
 
-// Words of the tokenizer, filled up so that ranks can share them.
+// Words of the tokenizer, filled up so that ranks can share them: GPT-2's, that of GPT-NeoX 20B
+// (50,277, which two ranks fill up to the 50,432 rows of its config.json), Llama 2's.
 std::int64_t neox_words(MappedSource& source, std::int64_t tensor) {
   const std::int64_t padded = source.whole("padded_vocab_size", 0, 1, 100'000'000);
   const std::int64_t piece = tensor * source.whole("make_vocab_size_divisible_by", 128, 1, 1 << 20);
@@ -62,7 +63,7 @@ struct NeoxShape {
 };
 
 // megatron/model/transformer.py, ParallelMLP: with a gate both matrices share two thirds of what is
-// said, each rounded up to a multiple.
+// said, each rounded up to a multiple. Before, LLaMAParallelMLP took multiples of 256.
 std::int64_t neox_feed_forward(MappedSource& source, const NeoxShape& shape) {
   const double ratio = source.number("expansion_factor", 4, 0.01, 1000);
   const std::int64_t usual = static_cast<std::int64_t>(ratio * static_cast<double>(shape.hidden));
@@ -255,7 +256,7 @@ void put_neox_sharding(MappedSource& source, std::int64_t tensor) {
   if (tensor > 1)
     source.put("strategy.tensor_parallel.sequence",
                source.on("sequence_parallel") ? "true" : "false", "sequence_parallel");
-  source.on("sequence_parallel");
+  source.on("sequence_parallel");  // read, also where it does nothing
   put_neox_types(source, stage);
   if (source.on("use_bnb_optimizer"))
     source.put("strategy.optimizer", "adamw_8bit", "use_bnb_optimizer");

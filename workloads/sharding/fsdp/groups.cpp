@@ -191,27 +191,30 @@ void FullyShardedGroups::gather(std::size_t call) {
     group.arrival =
         writer_.collective(group.experts ? Plan::expert_gather : Plan::all_gather, {bytes},
                            Stream::gather, Cause::gather_bytes, "gather_group", {ready});
+  if (on_host_) writer_.release(group.arrival, Held::arrived, shard_bytes(group));
   writer_.allocate(group.arrival, cuts_out(group) ? Held::arrived : Held::gathered, bytes);
 }
 
 // The shard comes from the host first, in the type that it is stored in, tensor by tensor: the host
 // asks for a copy and a cast of each, and goes on. It is cast on the device, where it is until its
-// gather begins (torch/distributed/fsdp: FSDPParam.all_gather_inputs of version 2,
+// gather is done (torch/distributed/fsdp: FSDPParam.all_gather_inputs of version 2,
 // FlatParamHandle._use_low_precision_shard of 1).
 Mark FullyShardedGroups::bring_up(const Group& group, Mark ready) {
-  const StepInput& input = writer_.input();
-  const double trained = group.frozen ? 0 : group.trained;
-  const double bytes =
-      (stored_bytes() * trained + frozen_width(input) * (group.elements - trained)) /
-      sharers(group);
-  const double tensors = keys_.version == 1 ? 1 : group.tensors;
-  const Mark asked = writer_.host(writer_.scaled(2 * tensors * input.stack.host.plain_launch.value),
-                                  Cause::offload_transfer, "copies_of_shard");
+  const double bytes = shard_bytes(group);
+  const double calls = 2 * (keys_.version == 1 ? 1 : group.tensors);
+  const Mark asked =
+      writer_.host(writer_.scaled(calls * writer_.input().stack.host.plain_launch.value),
+                   Cause::offload_transfer, "copies_of_shard");
   const Mark copied = writer_.traffic(Plan::to_device, {bytes}, Cause::offload_transfer,
                                       "shard_to_device", {ready, asked});
   writer_.allocate(copied, Held::arrived, bytes);
-  writer_.release(copied, Held::arrived, bytes);
   return copied;
+}
+
+double FullyShardedGroups::shard_bytes(const Group& group) const {
+  const double trained = group.frozen ? 0 : group.trained;
+  return (stored_bytes() * trained + frozen_width(writer_.input()) * (group.elements - trained)) /
+         sharers(group);
 }
 
 // Version 2 cuts tensors out of the flat output, which then goes; so it does where they are cast.

@@ -65,6 +65,7 @@ class FullyShardedGroups {
   bool stays(const Call& call, bool last_micro_batch) const;
   void gather(std::size_t call);
   Mark bring_up(const Group& group, Mark ready);
+  double shard_bytes(const Group& group) const;  // as it is stored
   void limit_gathers();
   bool cuts_out(const Group& group) const;
   void cut_out(Group& group, Phase phase);
@@ -93,11 +94,11 @@ class FullyShardedGroups {
   std::deque<Mark> given_up_;           // version 1: last uses of groups that were resharded
   std::vector<std::size_t> held_back_;  // of a stage: groups that are resharded behind all passes
   std::optional<Mark> reduced_, kept_;  // the last gradients
-  bool on_host_ = false;
-  double input_ = 0;    // version 2: bytes of what was reduced last
-  double arrived_ = 0;  // and of what was gathered last in the forward pass
-  double shard_ = 0;    // trained elements of a rank
-  double tensors_ = 0;  // trained
+  bool on_host_ = false;                // between its uses all of it
+  double input_ = 0;                    // version 2: bytes of what was reduced last
+  double arrived_ = 0;                  // and of what was gathered last in the forward pass
+  double shard_ = 0;                    // trained elements of a rank
+  double tensors_ = 0;                  // trained
 };
 
 }  // namespace stepsim
