@@ -9,6 +9,7 @@
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/run_length.hpp"
 #include "workloads/strategy/mesh.hpp"
+#include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -28,10 +29,11 @@ void check_lengths(const Table& table, const Job& job) {
 
 // A row that holds one document is filled as far as that goes; said twice, the two may differ.
 void fill_with_document(const Table& table, Job& job) {
+  if (job.packed) job.padding = Padding::row;
   if (job.packed || job.documents.mean <= 0) return;
   if (table.has("fill"))
     table.problem("fill", "is what document_length says already when packing is false");
-  job.fill = job.documents.mean / static_cast<double>(job.sequence);
+  job.fill = kept_tokens(job) / static_cast<double>(job.sequence);
 }
 
 // As many micro-batches of each rank as make up the batch.

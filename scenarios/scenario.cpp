@@ -34,6 +34,7 @@
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/program/used_operators.hpp"
 #include "workloads/strategy/mesh.hpp"
+#include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -359,7 +360,18 @@ void note_overlays(const std::string& data, const Table& root, const Names& name
   if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
 }
 
+void note_usual_rows(Scenario& scenario) {
+  const Job& job = scenario.job;
+  const std::int64_t usual = usual_rows(job, scenario.strategy, scenario.cluster).sequence;
+  if (usual == job.sequence) return;
+  scenario.notes.push_back(
+      fmt::format("times are those of a usual step: rows hold {:.0f} tokens on average, and "
+                  "take {} slots on the GPU that others wait for; memory is that of rows of {}",
+                  job.fill * static_cast<double>(job.sequence), usual, job.sequence));
+}
+
 void note_oddities(Scenario& scenario) {
+  note_usual_rows(scenario);
   for (std::string& note : mismatches(scenario)) scenario.notes.push_back(std::move(note));
   if (outgrows_positions(scenario))
     scenario.notes.push_back(fmt::format(

@@ -203,18 +203,28 @@ void assume_data(const SourceQuestion& question, const DataOfSource& data,
     translation.lines.push_back(
         {std::string(path), std::move(value), std::move(key), 0, std::move(remark)});
   };
+  const bool unpacked = !data.packed && !question.decides("job.packing");
+  if (unpacked && data.padding != Padding::row && !question.decides("job.padding"))
+    put("job.padding", std::string(to_text(data.padding)), std::string(data.padding_key),
+        data.padding_key.empty() ? "as its collator does" : "");
+  if (unpacked && data.padding != Padding::row && question.decides("job.document_length.mean") &&
+      !question.decides("job.document_length.spread"))
+    put("job.document_length.spread",
+        "{value: 0.8, low: 0.3, high: 1.5, source: how much rows differ is not in the file}", "",
+        "taken");
   if (!data.fill_said && !question.decides("job.fill") &&
-      !question.decides("job.document_length")) {
+      !question.decides("job.document_length.mean")) {
     put("job.fill",
         data.packed
             ? "{value: 0.95, low: 0.6, high: 1, source: how full packed rows are is not in the "
               "file}"
-            : "{value: 1, low: 0.3, high: 1, source: how long the rows are is not in the file}",
+            : "{value: 1, low: 0.1, high: 1, source: how long the rows are is not in the file}",
         "", "taken");
     translation.assumptions.push_back(
         {std::string(length_of_rows),
-         data.packed ? "95 % full (60 to 100 %), a document to a row" : "all full (30 to 100 %)",
-         "the file does not say; rates leave padding out", "--set job.fill=0.7"});
+         data.packed ? "95 % full (60 to 100 %), a document to a row" : "all full (10 to 100 %)",
+         "the file does not say; rates leave padding out",
+         data.packed ? "--set job.fill=0.7" : "--set job.document_length.mean=TOKENS"});
   }
   if (data.steps_said || question.decides("job.tokens") || question.decides("job.samples") ||
       question.decides("job.optimizer_steps") || question.decides("job.iterations"))

@@ -6,6 +6,7 @@
 
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/translation.hpp"
+#include "workloads/strategy/job.hpp"
 
 namespace stepsim {
 
@@ -38,6 +39,8 @@ struct DataOfSource {
   double epochs = 1;
   bool steps_said = false;
   bool fill_said = false;
+  Padding padding = Padding::row;  // of rows that are not packed
+  std::string_view padding_key{};
 };
 void assume_data(const SourceQuestion& question, const DataOfSource& data,
                  Translation& translation);

@@ -112,7 +112,11 @@ void put_automodel_batch(MappedSource& source, const AutomodelDegrees& degrees) 
   else
     source.put("job.epochs", fmt::format("{}", epochs), "step_scheduler.num_epochs");
   assume_data(source.question(),
-              {.packed = packed > 0, .epochs = epochs, .steps_said = steps > 0, .fill_said = full},
+              {.packed = packed > 0,
+               .epochs = epochs,
+               .steps_said = steps > 0,
+               .fill_said = full,
+               .padding = full ? Padding::row : Padding::longest},
               source.result());
 }
 

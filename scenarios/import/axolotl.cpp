@@ -79,6 +79,14 @@ Batch batch_of(MappedSource& source) {
           source.whole(axolotl_batches_key, 1, 1, most_rows)};
 }
 
+// Pairs go through TRL's collator, which knows nothing of pad_to_sequence_len.
+void put_padding(MappedSource& source, DataOfSource& data) {
+  const bool filled = source.on("pad_to_sequence_len"), free = source.on("dpo_padding_free");
+  data.padding_key = data.pairs ? "dpo_padding_free" : "pad_to_sequence_len";
+  data.padding = data.pairs ? (free ? Padding::none : Padding::longest)
+                            : (filled ? Padding::row : Padding::longest);
+}
+
 void put_job(MappedSource& source, bool packed, bool pairs) {
   const Batch batch = batch_of(source);
   source.put("job.sequence", std::to_string(batch.length), length_key);
@@ -100,8 +108,7 @@ void put_job(MappedSource& source, bool packed, bool pairs) {
     source.put("job.fill", fmt::format("{}", share), "sample_packing_eff_est");
     data.fill_said = true;
   }
-  if (!packed && !source.on("pad_to_sequence_len"))
-    source.without("pad_to_sequence_len", "rows are counted as long as sequence_len allows");
+  put_padding(source, data);
   assume_data(source.question(), data, source.result());
 }
 

@@ -32,6 +32,7 @@ struct Program {
   std::int64_t rows = 8, batches = 1;  // of a micro-batch, and of a step
   bool packs = false;                  // unless it is told otherwise
   std::string_view packing_key = "packing";
+  std::string_view padding_free_key{};
   std::string_view prompt_key = "max_prompt_length";
   // "zero2" is a file that the program comes with, "fsdp2" likewise.
   bool deepspeed_by_name = false;
@@ -236,7 +237,11 @@ class TrainerReader {
 
   void read_length(const RunWords& run) {
     const double steps = source_.number(run.steps, -1, -1, 1e12);
-    DataOfSource data{.packed = packed_, .pairs = pairs()};
+    DataOfSource data{.packed = packed_, .pairs = pairs(), .padding = Padding::longest};
+    if (const auto key = program_.padding_free_key; !key.empty() && source_.on(key)) {
+      data.padding = Padding::none;
+      data.padding_key = key;
+    }
     data.epochs = source_.number(run.epochs, run.usual_epochs, 0.001, 1e6);
     data.steps_said = steps > 0;
     if (data.steps_said)
@@ -281,8 +286,6 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   else
     source.put("strategy.cross_entropy", "fused", fused ? "use_liger_kernel" : "loss_type",
                fused ? "" : "chunk by chunk with the head");
-  if (source.on("padding_free"))
-    source.without("padding_free", "rows are counted as long as their limit allows");
   if (source.on("activation_offloading"))
     source.put("strategy.offload.activations", "cpu", "activation_offloading");
 }
@@ -496,6 +499,7 @@ Translation translate_ms_swift(const SourceQuestion& question, const Document& s
                         .model_key = "model",
                         .rows = 1,
                         .batches = swift_batches(question, source),
+                        .padding_free_key = "padding_free",
                         .prompt_key = "max_length",
                         .deepspeed_by_name = true});
   MappedSource& words = reader.source();
@@ -508,7 +512,10 @@ Translation translate_ms_swift(const SourceQuestion& question, const Document& s
   reader.grpo() ? reader.read_grpo() : reader.read_job();
   reader.read_sharding();
   reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing", true));
-  if (!reader.grpo()) reader.read_saves();
+  if (!reader.grpo())
+    reader.read_saves();
+  else if (words.on("padding_free"))
+    words.without("padding_free", "rows are counted as long as their limit allows");
   read_swift_kernels(reader, liger);
   read_swift_adapter(reader);
   return reader.finish();
@@ -524,7 +531,8 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
                         .table = "trl",
                         .training = method.training,
                         .method_key = method.key,
-                        .length_key = older ? "max_seq_length" : "max_length"});
+                        .length_key = older ? "max_seq_length" : "max_length",
+                        .padding_free_key = "padding_free"});
   MappedSource& words = reader.source();
   const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
   reader.read_surroundings(liger, "use_liger_kernel");

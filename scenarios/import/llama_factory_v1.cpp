@@ -53,7 +53,11 @@ void read_v1_job(MappedSource& source, bool pairs) {
   else
     source.put("job.epochs", fmt::format("{}", epochs), "num_train_epochs");
   assume_data(source.question(),
-              {.packed = false, .pairs = pairs, .epochs = epochs, .steps_said = steps > 0},
+              {.packed = false,
+               .pairs = pairs,
+               .epochs = epochs,
+               .steps_said = steps > 0,
+               .padding = Padding::longest},
               source.result());
 }
 

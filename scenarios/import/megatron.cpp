@@ -263,6 +263,8 @@ void read_swift_job(MappedSource& source) {
              "max-length");
   source.put("job.packing", packed ? "true" : "false", "packing");
   DataOfSource data{.packed = packed, .pairs = !type.empty()};
+  data.padding_key = "padding-free";
+  data.padding = source.on("padding-free", true) ? Padding::none : Padding::longest;
   data.epochs = source.number("num-train-epochs", 1, 0.001, 1e6);
   data.steps_said = source.says("train-iters");
   if (!data.steps_said)

@@ -230,10 +230,13 @@ void read_supervised(MappedSource& source, NemoTraining training) {
     source.put("job.optimizer_steps", std::to_string(steps), block + "max_num_steps");
   else if (epochs > 0)
     source.put("job.epochs", fmt::format("{}", epochs), block + "max_num_epochs");
-  assume_data(
-      source.question(),
-      {.packed = packed, .pairs = pairs, .epochs = std::max(epochs, 0.0), .steps_said = steps > 0},
-      source.result());
+  assume_data(source.question(),
+              {.packed = packed,
+               .pairs = pairs,
+               .epochs = std::max(epochs, 0.0),
+               .steps_said = steps > 0,
+               .padding = Padding::longest},
+              source.result());
 }
 
 // Adapters under the names of either backend.

@@ -250,11 +250,11 @@ class OpenRlhfReader {
                 packs ? "rows stand behind each other without padding; none is filled up" : "");
     const double epochs = source_.number(key("max_epochs"), training.epochs, 0.001, 1e6);
     source_.put("job.epochs", fmt::format("{}", epochs), key("max_epochs"));
-    assume_data(question_, {.packed = false, .pairs = pairs_, .epochs = epochs}, source_.result());
-    if (packs && !question_.decides("job.sequence"))
-      source_.without(key("packing_samples"),
-                      "rows are counted as long as max_len allows; --set job.sequence=MEAN counts "
-                      "shorter ones without padding");
+    DataOfSource data{.packed = false, .pairs = pairs_, .epochs = epochs};
+    data.padding = packs ? Padding::none : Padding::longest;
+    const std::string padding_key = key("packing_samples");
+    data.padding_key = padding_key;
+    assume_data(question_, data, source_.result());
   }
 
   // As get_train_ds_config() tells DeepSpeed.

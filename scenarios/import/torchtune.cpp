@@ -135,7 +135,10 @@ void put_rows(MappedSource& source) {
   else
     source.put("job.epochs", std::to_string(epochs), "epochs");
   assume_data(source.question(),
-              {.packed = packed, .epochs = static_cast<double>(epochs), .steps_said = steps > 0},
+              {.packed = packed,
+               .epochs = static_cast<double>(epochs),
+               .steps_said = steps > 0,
+               .padding = Padding::longest},
               source.result());
 }
 

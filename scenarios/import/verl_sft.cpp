@@ -105,7 +105,14 @@ void put_length_of_run(MappedSource& source) {
     source.put("job.optimizer_steps", std::to_string(steps), "trainer.total_training_steps");
   else
     source.put("job.epochs", fmt::format("{}", epochs), "trainer.total_epochs");
-  assume_data(source.question(), {.packed = false, .epochs = epochs, .steps_said = steps > 0},
+  const bool right = source.text("data.pad_mode", "no_padding") == "right";
+  const bool free = has_engines(source.question()) && !right;
+  assume_data(source.question(),
+              {.packed = false,
+               .epochs = epochs,
+               .steps_said = steps > 0,
+               .padding = free ? Padding::none : Padding::row,
+               .padding_key = "data.pad_mode"},
               source.result());
 }
 

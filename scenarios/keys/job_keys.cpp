@@ -42,7 +42,14 @@ constexpr std::array job_own_keys{
                    [](Job& job) { job.packed = job.method == Method::sft; }),
     number<&Job::fill>("fill", 0.001, 1,
                        "share of the slots that hold tokens; rates and `tokens` leave padding out")
+        .when([](const Job& job) { return job.packed || job.documents.mean <= 0; })
         .example("0.95"),
+    word<&Job::padding>(
+        "padding", padding_names,
+        "how far rows of one document are filled up: row: to `sequence`; longest: to "
+        "the longest of the micro-batch; none: not at all. Unless it is `row`, "
+        "times are of a usual step, and memory is of full rows")
+        .when([](const Job& job) { return !job.packed && job.fill < 1; }),
     number<&Job::budget>("budget", 1e3, 1e12,
                          "operations that a step is written as; where it takes more it is refused "
                          "beforehand. A million take 0.2 GB and 1 s to 3 s")

@@ -14,7 +14,7 @@ cli("OpenRLHF's flag for the reentrant way" ARGS import @WORK@/own.openrlhf.sh
   SHELL "sed 's|--gradient_checkpointing |--gradient_checkpointing --gradient_checkpointing_use_reentrant |' ${openrlhf} >@WORK@/own.openrlhf.sh; \"$@\""
   OUTPUT "\n  checkpointing: full +# [^\n]*\n  reentrant: true +# gradient_checkpointing_use_reentrant, line 26\n")
 cli("every argument of a script is in one of four lists" ARGS import ${openrlhf} --keys
-  OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40 +not known without a run.*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
+  OUTPUT "^used +line\n.*packing_samples +34 .*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40 +not known without a run")
 cli("another training of a script" ARGS show ${openrlhf} --launch 2
   OUTPUT "method +dpo .*sequence +1024 +[^\n]*pair.openrlhf.sh:55\n")
 cli("a model that a launch before writes" ARGS run ${openrlhf} --launch 2 --samples 0 --faster 0

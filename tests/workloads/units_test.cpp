@@ -141,16 +141,17 @@ TEST_CASE("a chunk of attention knows nothing of the one before", "[workloads]")
 TEST_CASE("tokens see their own document only: its length's second moment counts", "[workloads]") {
   const Model model = tiny_model();
   const double row = 1e9;  // nothing is cut
-  CHECK_THAT(keys_per_token(model, 0, {100, 0}, row), exactly(101.0 / 2));
+  CHECK_THAT(keys_per_token(model, 0, {100, 0}, row, true), exactly(101.0 / 2));
   for (const double spread : {0.1, 0.5, 1.0, 2.0}) {
     CAPTURE(spread);
     // (E[L^2] + E[L]) / 2 over E[L]
-    CHECK_THAT(keys_per_token(model, 0, {100, spread}, row),
+    CHECK_THAT(keys_per_token(model, 0, {100, spread}, row, true),
                WithinRel((100 * (1 + spread * spread) + 1) / 2, 1e-6));
   }
   // A document longer than its row is cut, and no part sees another.
-  CHECK_THAT(keys_per_token(model, 0, {300, 0}, 100), exactly(101.0 / 2));
-  CHECK(keys_per_token(model, 0, {100, 1}, 200) < keys_per_token(model, 0, {100, 1}, 400));
+  CHECK_THAT(keys_per_token(model, 0, {300, 0}, 100, true), exactly(101.0 / 2));
+  CHECK(keys_per_token(model, 0, {100, 1}, 200, true) <
+        keys_per_token(model, 0, {100, 1}, 400, true));
 }
 
 TEST_CASE("kernels that know documents do less than those that take a row for one", "[workloads]") {

@@ -7,6 +7,7 @@
 
 #include "sim/base/lists.hpp"
 #include "workloads/layers/rank_share.hpp"
+#include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -115,7 +116,9 @@ std::vector<double> trained_tensors(const ModelUnits& units) {
   return tensors;
 }
 
-RankPart rank_part(const StepInput& input, LayersWith which) {
+RankPart rank_part(const StepInput& whole, LayersWith which) {
+  StepInput input = whole;
+  input.job = usual_rows(whole.job, whole.strategy, whole.cluster);
   RankPart part{input, mesh_of(input.strategy, input.cluster), units_of(input, which), {}, {}};
   part.tensors = sizes_of(input, part.units);
   part.shares = shares_of(input, part.mesh, part.units);

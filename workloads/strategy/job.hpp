@@ -16,9 +16,18 @@ inline constexpr std::array<std::string_view, 4> method_names{"sft", "dpo", "kto
 struct DocumentLength {
   double mean = 0;    // 0: as long as a row, or as the part of it that is filled
   double spread = 0;  // standard deviation over mean, of a log-normal distribution
+  double most = 0;    // tokens, of rows that are not packed; 0: as many as fit into a row
 
   friend bool operator==(const DocumentLength&, const DocumentLength&) = default;
 };
+
+// How far a row is filled up that holds one document: to the length that rows have at most, as far
+// as the longest row of its micro-batch, or not at all, where rows lie one behind the other.
+enum class Padding : std::uint8_t { row, longest, none };
+inline constexpr std::array<std::string_view, 3> padding_names{"row", "longest", "none"};
+constexpr std::string_view to_text(Padding padding) {
+  return padding_names[static_cast<std::size_t>(padding)];
+}
 
 // What is written so that a job can go on later.
 struct Saving {
@@ -54,6 +63,7 @@ struct Job {
   std::int64_t global_batch = 0;  // sequences or pairs of an optimizer step; 0: not said
   double fill = 1;                // share of token slots that hold tokens
   bool packed = true;             // rows hold several documents, one after the other
+  Padding padding = Padding::row;
   DocumentLength documents;
   // How long the whole run is: one of these, or none.
   double tokens = 0;

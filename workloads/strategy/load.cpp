@@ -16,10 +16,12 @@ double keys_seen(const Model& model, std::int64_t layer, double tokens) {
 }
 
 double keys_per_token(const Model& model, std::int64_t layer, const DocumentLength& documents,
-                      double row) {
+                      double row, bool packed) {
   double tokens = 0, seen = 0;
-  const auto count = [&](double length, double weight) {
-    const double rows = std::floor(length / row);
+  const double most = documents.most > 0 ? documents.most : row;
+  const auto count = [&](double document, double weight) {
+    const double length = packed ? document : std::min(document, most);
+    const double rows = packed ? std::floor(length / row) : 0;
     tokens += weight * length;
     seen += weight *
             (rows * keys_seen(model, layer, row) + keys_seen(model, layer, length - rows * row));
@@ -46,7 +48,7 @@ Load load_of(const Model& model, const Job& job, std::int64_t layer) {
   DocumentLength documents = job.documents;
   // Rows that are full of one document, or that hold one and are padded behind it.
   if (documents.mean <= 0) documents.mean = job.packed ? row : job.fill * row;
-  const double within = keys_per_token(model, layer, documents, row);
+  const double within = keys_per_token(model, layer, documents, row, job.packed);
   const double slots = job.slots();
   return {.tokens = slots,
           .attended = within * slots * (job.packed ? 1 : job.fill),

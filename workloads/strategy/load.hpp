@@ -19,9 +19,9 @@ Load load_of(const Model& model, const Job& job, std::int64_t layer);
 // Keys that the queries of a document see in all: causal, and within the layer's window.
 double keys_seen(const Model& model, std::int64_t layer, double tokens);
 
-// The same per token over documents of all lengths; one longer than a row goes on in the next,
-// where it does not see its beginning.
+// The same per token over documents of all lengths; one longer than a row is cut there. Where rows
+// are packed it goes on in the next, where it does not see its beginning.
 double keys_per_token(const Model& model, std::int64_t layer, const DocumentLength& documents,
-                      double row);
+                      double row, bool packed);
 
 }  // namespace stepsim

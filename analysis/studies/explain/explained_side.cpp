@@ -8,7 +8,6 @@
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
-#include "analysis/studies/predict/stages.hpp"
 #include "sim/base/error.hpp"
 #include "sim/replay.hpp"
 #include "workloads/step/step.hpp"
@@ -129,9 +128,8 @@ DrawnFigures draw_figures(const NamedStep& step, const AttributionOptions& optio
       build_step(step_input(scenario), Folding::automatic, Written::figures);
   const Platform& platform = program.traffic.folded.platform;
   const Trace trace = replay(platform, program.graph, Watched::times);
-  const Footprint memory = fullest_footprint(
-      scenario, program, [&](Rank lane) { return timeline_of(program.graph, trace, lane); });
-  return {tokens_per_second_per_gpu(scenario, program.tokens, trace.makespan), memory.needed(),
+  return {tokens_per_second_per_gpu(scenario, program.tokens, trace.makespan),
+          memory_of(scenario, program, trace).needed(),
           attribute(platform, program.graph, options)};
 }
 

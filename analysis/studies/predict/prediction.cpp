@@ -5,6 +5,7 @@
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
 #include "workloads/strategy/mesh.hpp"
+#include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -24,6 +25,14 @@ double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Second
   return tokens / step_time.value / static_cast<double>(scenario.cluster.ranks());
 }
 
+Footprint memory_of(const Scenario& scenario, const StepProgram& program, const Trace& trace) {
+  const Job& job = scenario.job;
+  if (usual_rows(job, scenario.strategy, scenario.cluster).sequence < job.sequence)
+    return footprint(scenario);
+  return fullest_footprint(scenario, program,
+                           [&](Rank lane) { return timeline_of(program.graph, trace, lane); });
+}
+
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
   const ReplayedStep step = replay_step(step_input(scenario), Folding::automatic, free);
   const StepProgram& program = step.program;
@@ -36,9 +45,7 @@ StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
     figures.wall = wall_of(scenario.job, *length, figures.step_time, saving_cost(scenario),
                            resuming_cost(scenario));
   if (asked == Asked::times_and_memory)
-    figures.memory = fullest_footprint(scenario, program, [&](Rank lane) {
-                       return timeline_of(program.graph, trace, lane);
-                     }).needed();
+    figures.memory = memory_of(scenario, program, trace).needed();
   return figures;
 }
 
@@ -67,8 +74,7 @@ Prediction predict(const Scenario& scenario, Folding folding, Kept kept, CauseSe
     result.wall =
         wall_of(scenario.job, *result.length, result.step_time, result.saving, result.resuming);
   result.breakdown = mean_breakdown(program.stages, graph, trace);
-  result.memory = fullest_footprint(scenario, program,
-                                    [&](Rank lane) { return timeline_of(graph, trace, lane); });
+  result.memory = memory_of(scenario, program, trace);
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) result.guesses.push_back(constant);
   if (kept == Kept::figures) return result;

@@ -37,6 +37,9 @@ struct Prediction {
 // `tokens`: of a step, all ranks.
 double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Seconds step_time);
 
+// As the replayed step holds it; where its rows are shorter than they may be, as full rows need it.
+Footprint memory_of(const Scenario& scenario, const StepProgram& program, const Trace& trace);
+
 // What of a prediction studies ask for by the dozen.
 struct StepFigures {
   Seconds step_time;

@@ -75,7 +75,7 @@ StepMemory memory_of_step(const Scenario& scenario, const Footprint& footprint) 
 }
 
 double reserved_in_order(const Scenario& scenario, const Footprint& footprint) {
-  const StepProgram program = build_step(step_input(scenario), Folding::automatic);
+  const StepProgram program = step_for_memory(step_input(scenario), Written::figures);
   const bool alike = program.stages.empty();
   const StepStage* stage = alike ? nullptr : &program.stages[footprint.stage.number];
   Scenario own = scenario;

@@ -5,6 +5,7 @@
 #include "sim/budget.hpp"
 #include "sim/repetition.hpp"
 #include "sim/replay.hpp"
+#include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -136,7 +137,9 @@ ReplayedStep replay_whole_step(const StepInput& input, Folding folding, CauseSet
   return step;
 }
 
-StepProgram step_for_memory(const StepInput& input) {
+StepProgram step_for_memory(const StepInput& usual, Written written) {
+  StepInput input = usual;
+  input.job = full_rows(usual.job);
   RankPart rank = rank_part(input);
   StepProgram program = prepare_step(rank, Folding::automatic);
   // A whole operation is written as fast as four labels.
@@ -149,8 +152,8 @@ StepProgram step_for_memory(const StepInput& input) {
     if (mapped == program.resident.mapped_before_update && holds_no_more(shorter, program.graph))
       return program;
   }
-  refuse_too_many(program, rank, Written::memory);
-  write_few(program, rank, 0, {}, Written::memory);
+  refuse_too_many(program, rank, written);
+  write_few(program, rank, 0, {}, written);
   return program;
 }
 

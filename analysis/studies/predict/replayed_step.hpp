@@ -21,8 +21,9 @@ ReplayedStep replay_step(const StepInput& input, Folding folding, CauseSet free 
 // Operation by operation, with all that a trace can say.
 ReplayedStep replay_whole_step(const StepInput& input, Folding folding, CauseSet free = {});
 
-// The program alone, for its memory in program order.
-StepProgram step_for_memory(const StepInput& input);
+// The program alone, for its memory in program order: what rows of full length need. Labels are
+// enough for sums; to place what is asked for, operations are needed.
+StepProgram step_for_memory(const StepInput& input, Written written = Written::memory);
 
 // What a step's operations add up to by cause. Where micro-batches are alike, a few of them say
 // what each further one adds.

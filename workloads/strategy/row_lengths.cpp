@@ -1,0 +1,96 @@
+#include "workloads/strategy/row_lengths.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "workloads/strategy/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+double share_below(double deviations) {
+  return std::erfc(-deviations / std::numbers::sqrt2) / 2;
+}
+
+// Integrals over nine standard deviations to either side. What they sum is smooth.
+constexpr double most_deviations = 9;
+constexpr int steps = 720;
+
+// The mean and the spread of what is the largest of `count`, each value(deviations) of a normal
+// distribution; values must grow with it.
+struct Largest {
+  double mean = 0, deviation = 0;
+};
+template <class Value>
+Largest largest_of(double count, Value value) {
+  double mean = 0, square = 0, below = 0;
+  for (int i = 1; i <= steps; ++i) {
+    const double upper = most_deviations * (2.0 * i / steps - 1);
+    const double all_below = std::pow(share_below(upper), count);
+    const double middle = value(upper - most_deviations / steps);
+    mean += (all_below - below) * middle;
+    square += (all_below - below) * middle * middle;
+    below = all_below;
+  }
+  return {mean / below, std::sqrt(std::max(0.0, square / below - mean * mean / below / below))};
+}
+
+// Whether ranks wait for each other in each micro-batch; else once a step.
+bool waits_in_each_micro_batch(const Job& job, const Strategy& strategy, const Mesh& mesh) {
+  return job.accumulation == 1 || strategy.sharding >= Sharding::zero2 || mesh.stages > 1 ||
+         mesh.experts > 1;
+}
+
+// Tokens of a row that is so many standard deviations from the middle, as rows are cut.
+auto row_at(const Job& job) {
+  const double variance = std::log1p(job.documents.spread * job.documents.spread);
+  const double mean =
+      job.documents.mean > 0 ? job.documents.mean : job.fill * static_cast<double>(job.sequence);
+  return [middle = std::log(mean) - variance / 2, deviation = std::sqrt(variance),
+          most = static_cast<double>(job.sequence)](double deviations) {
+    return std::min(most, std::exp(middle + deviation * deviations));
+  };
+}
+
+// Slots of a row on the rank that has the most of them.
+double usual_slots(const Job& job, const Strategy& strategy, const Mesh& mesh) {
+  const auto row = row_at(job);
+  const auto rows = static_cast<double>(job.rows());
+  const double ranks = mesh.data();
+  const bool waits = waits_in_each_micro_batch(job, strategy, mesh);
+  const bool padded = job.padding == Padding::longest;
+  if (padded && waits) return largest_of(rows * ranks, row).mean;
+  // Sums over rows or micro-batches are nearly normal.
+  const Largest one = largest_of(padded ? rows : 1, row);
+  const double summed = (padded ? 1 : rows) * (waits ? 1 : static_cast<double>(job.accumulation));
+  const double more = largest_of(ranks, [](double deviations) { return deviations; }).mean;
+  return one.mean + more * one.deviation / std::sqrt(summed);
+}
+
+}  // namespace
+
+double kept_tokens(const Job& job) {
+  if (job.documents.spread <= 0) return job.documents.mean;
+  return largest_of(1, row_at(job)).mean;
+}
+
+Job usual_rows(const Job& job, const Strategy& strategy, const Cluster& cluster) {
+  if (job.padding == Padding::row) return job;
+  Job usual = full_rows(job);
+  const double slots = usual_slots(job, strategy, mesh_of(strategy, cluster));
+  usual.sequence =
+      std::min(job.sequence, whole_rows(strategy, std::max<std::int64_t>(1, std::llround(slots))));
+  usual.documents.most = static_cast<double>(job.sequence);
+  const double tokens = job.fill * static_cast<double>(job.sequence);
+  usual.fill = std::min(1.0, tokens / static_cast<double>(usual.sequence));
+  return usual;
+}
+
+Job full_rows(const Job& job) {
+  Job full = job;
+  full.padding = Padding::row;
+  return full;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,20 @@
+// Rows that hold one document each: how long these are, and how far they are padded.
+#pragma once
+
+#include "topology/cluster.hpp"
+#include "workloads/strategy/job.hpp"
+#include "workloads/strategy/strategy.hpp"
+
+namespace stepsim {
+
+// Tokens that are left of a document of job.documents on average, as rows are cut.
+double kept_tokens(const Job& job);
+
+// What a step usually works on. Rows that are not filled up to job.sequence have fewer slots: on
+// average, those of the rank that others wait for. With all other jobs nothing changes.
+Job usual_rows(const Job& job, const Strategy& strategy, const Cluster& cluster);
+
+// What memory has to hold: a micro-batch with a row of full length.
+Job full_rows(const Job& job);
+
+}  // namespace stepsim
