@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "scenarios/entries.hpp"
+#include "scenarios/import/deepspeed.hpp"
 #include "scenarios/recipes.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -42,6 +44,16 @@ std::optional<std::string> gpus_of(const std::string& data, const Document& scen
   } catch (const UserError&) {
     return {};
   }
+}
+
+// DeepSpeed's own file wins over keys of the scenario, but for those that were set over it.
+std::map<std::string, std::string> told_by_deepspeed(const Document& scenario) {
+  const std::string name = scenario.peek("strategy.deepspeed").value_or("");
+  if (name.empty()) return {};
+  std::map<std::string, std::string> told = deepspeed_words(beside(scenario.file(), name));
+  for (const std::string& key : scenario.root().table("strategy").texts_or(deepspeed_except))
+    std::erase_if(told, [&](const auto& each) { return each.first == key; });
+  return told;
 }
 
 }  // namespace
@@ -84,8 +96,12 @@ void lay_defaults(const std::string& data, Document& scenario) {
   if (scenario.peek("recipe"))
     for (const std::string& name : scenario.root().values("recipe")) add(recipe_shelf, name);
   add(stack_shelf, scenario.peek("stack").value_or(""));
+  const std::map<std::string, std::string> told = told_by_deepspeed(scenario);
   lay_under(scenario, std::move(defaults), [&](std::string_view fact) {
-    return fact == gpus_fact ? gpus_of(data, scenario) : experts_of(data, scenario);
+    if (fact == gpus_fact) return gpus_of(data, scenario);
+    if (fact == experts_fact) return experts_of(data, scenario);
+    const auto theirs = told.find(std::string(fact));
+    return theirs == told.end() ? scenario.peek(fact) : std::optional(theirs->second);
   });
 }
 

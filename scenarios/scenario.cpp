@@ -164,10 +164,6 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   for (std::string& note : grpo_notes(job)) scenario.notes.push_back(std::move(note));
 }
 
-// Keys that were set over a scenario with a DeepSpeed file stand over that, too: the scenario's
-// text names them from then on.
-constexpr std::string_view standing = "deepspeed_except";
-
 // What recipes and stacks fill in is not said by the scenario.
 bool says_itself(const Table& table, std::string_view path) {
   const std::size_t dot = path.find('.');
@@ -187,8 +183,9 @@ void let_settings_stand(Document& document, std::span<const Setting> settings) {
       if (rival == key || (rival.starts_with(key + ".") && says_itself(document.root(), rival)))
         keys.emplace_back(rival);
   if (keys.empty()) return;
-  append(keys, document.root().table("strategy").texts_or(standing));
-  document.set(fmt::format("strategy.{}", standing), fmt::format("[{}]", fmt::join(keys, ", ")));
+  append(keys, document.root().table("strategy").texts_or(deepspeed_except));
+  document.set(fmt::format("strategy.{}", deepspeed_except),
+               fmt::format("[{}]", fmt::join(keys, ", ")));
 }
 
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
@@ -204,7 +201,7 @@ void apply_deepspeed(const std::string& data, const Table& root, const std::stri
   question.optimizers = names_on(data, optimizer_shelf);
   for (const DeepSpeedRival& rival : deepspeed_rivals)
     if (says_itself(root, rival.key)) question.said.emplace_back(rival.key);
-  question.set = root.table("strategy").texts_or(standing);
+  question.set = root.table("strategy").texts_or(deepspeed_except);
   DeepSpeedImport read = read_deepspeed(file, question);
   scenario.files.push_back(file);
   if (says_itself(root, "strategy.precision"))
@@ -408,7 +405,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   const std::string optimizer = scenario.strategy.optimizer.name;
   const std::string precision = scenario.strategy.precision.name;
   const std::string deepspeed = strategy.text_or("deepspeed", "");
-  if (!deepspeed.empty()) strategy.has(standing);
+  if (!deepspeed.empty()) strategy.has(deepspeed_except);
   if (!deepspeed.empty() && found.model && found.cluster)
     apply_deepspeed(data, root, deepspeed, document.file(), scenario);
   if (scenario.strategy.optimizer.name != optimizer) {  // DeepSpeed's file has another one

@@ -13,6 +13,7 @@ namespace {
 struct Numbering {
   std::uint32_t per_node;
   std::uint32_t nics;
+  std::uint32_t shared;  // ports that a node's NICs share, one each if there are enough
   std::uint32_t per_port;  // up, down, and what both share
   std::uint32_t leaves_per_unit;
   std::uint32_t ports;   // first port link
@@ -28,6 +29,8 @@ Numbering numbering(const Cluster& cluster) {
   if (!cluster.network || cluster.nodes < 2) return n;
   const Network::Leaf& leaf = cluster.network->leaf;
   n.nics = cluster.node.count(PartKind::nic);
+  const std::uint32_t ports = cluster.network->ports;
+  n.shared = ports > 0 ? std::min(ports, n.nics) : n.nics;
   n.leaves_per_unit = leaf.per_rail ? n.nics : 1;
   n.per_port = cluster.network->thread ? 3 : 2;
   n.leaves = n.ports + n.per_port * n.nics * cluster.nodes;
@@ -38,7 +41,7 @@ Numbering numbering(const Cluster& cluster) {
 enum Direction : std::uint32_t { up = 0, down = 1, both = 2 };
 
 LinkId port(const Numbering& n, std::uint32_t node, std::uint32_t nic, Direction direction) {
-  return LinkId{n.ports + n.per_port * (node * n.nics + nic) + direction};
+  return LinkId{n.ports + n.per_port * (node * n.nics + nic % n.shared) + direction};
 }
 
 void append_port(Path& path, const Numbering& n, std::uint32_t node, std::uint32_t nic,

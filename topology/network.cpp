@@ -8,6 +8,7 @@ Network read_network(const Table& table) {
   network.title = table.text("title");
   const Table port = table.table("port");
   network.port = port.constant<BytesPerSecond>("bandwidth");
+  network.ports = static_cast<std::uint32_t>(port.integer_or("of_node", 0, 1, 1 << 10));
   if (port.has("thread")) network.thread = port.constant<BytesPerSecond>("thread");
   const Table leaf = table.table("leaf");
   network.leaf.nodes = static_cast<std::uint32_t>(leaf.integer("nodes", 1, 1 << 20));

@@ -13,6 +13,8 @@ struct Network {
   std::string name;
   std::string title;
   Constant<BytesPerSecond> port;  // one NIC port, one direction
+  // Of a node, where its file has more NICs: these share them in turn. 0: each NIC has its own.
+  std::uint32_t ports = 0;
   // Both directions of a port together, where one thread of a process sends and receives.
   std::optional<Constant<BytesPerSecond>> thread;
   struct Leaf {

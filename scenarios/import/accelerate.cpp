@@ -257,6 +257,7 @@ AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& acceler
     result.sharding = put_replicas(source, config_option);
   }
   put_few_bits(source, file, root);
+  result.threads = root.integer_or("num_cpu_threads_per_process", 0, 0, most_host_threads);
   document.finish(Leftovers::allowed);
   return result;
 }

@@ -1,6 +1,7 @@
 // A file of Accelerate: how many GPUs, and how they share the model.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,7 @@ std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
 struct AcceleratePut {
   ShardingFacts sharding{};
   bool checkpointing = false;
+  std::int64_t threads = 0;  // of each process; 0: the file does not say
 };
 AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& file);
 

@@ -322,6 +322,13 @@ void put_adapters(MappedSource& source) {
                        .experts = experts});
 }
 
+// Axolotl loads in the type that it trains in, and peft keeps adapters in 32 bits.
+void put_loaded_model(MappedSource& source) {
+  constexpr std::string_view key = "peft_autocast_adapter_dtype";
+  const bool raised = !word_at(source, "adapter").empty() && source.on(key, true);
+  put_loaded(source, raised ? Loaded::in_32_bits : Loaded::in_16_bits, raised ? key : "bf16");
+}
+
 void put_kernels_of_experts(MappedSource& source, const ShardingFacts& sharding) {
   const std::int64_t parallel = source.whole("expert_parallel_size", 1, 1, most_ranks);
   const auto& model = source.around().model;
@@ -428,16 +435,18 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
     put_saves(source);
   }
   const ShardingFacts sharding = put_sharding(source);
+  put_host_threads(source, sharding);
   if (const std::string optimizer = word_at(source, "optimizer"); !optimizer.empty())
     put_optimizer(source, "optimizer", optimizer, sharding);
   else
     source.put("strategy.optimizer", "adamw", "optimizer");
   put_checkpointing(source, sharding);
   read_frozen(source);
+  bool whole = false;
   if (source.on("float16"))
     source.without("float16", "taken as bf16, which has the same size and speed");
   else
-    put_types(source);
+    whole = put_types(source);
   const bool narrow = source.on("fp8_enable_fsdp_float8_all_gather");
   if (source.on("fp8")) {
     source.put_precision("fp8", "true");
@@ -447,6 +456,7 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   read_plugins(source);
   if (!grpo) put_loss(source, pairs);
   put_adapters(source);
+  if (!sharding.sharded && !whole) put_loaded_model(source);
   put_kernels_of_experts(source, sharding);
   put_parallel(source);
   return source.finish();

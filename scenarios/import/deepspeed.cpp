@@ -288,6 +288,19 @@ void read_optimizer(const Table& root, const DeepSpeedQuestion& question, const 
 
 }  // namespace
 
+std::map<std::string, std::string> deepspeed_words(const std::string& path) {
+  std::map<std::string, std::string> words;
+  try {
+    const Document document = parse_document(without_comments(read_text(path), path), path);
+    for (const auto& [key, theirs] : deepspeed_rivals)
+      if (const auto said = document.peek(theirs); said && *said != "auto")
+        words.emplace(key, *said);
+  } catch (const UserError&) {  // whoever reads all of it says what is wrong
+    return {};
+  }
+  return words;
+}
+
 DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion& question) {
   const Document document = parse_document(without_comments(read_text(path), path), path);
   const Table root = document.root();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,10 @@
 #include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
+
+// Keys that were set over a scenario with a DeepSpeed file stand over that, too: the scenario's
+// text names them from then on, under this key of its strategy.
+inline constexpr std::string_view deepspeed_except = "deepspeed_except";
 
 // A key of a scenario that DeepSpeed's file may say as well, and the key there.
 struct DeepSpeedRival {
@@ -76,6 +81,9 @@ struct DeepSpeedImport {
   std::vector<std::pair<std::string, int>> told;
   std::vector<std::string> notes;  // who gave way, and what makes no difference or is not modelled
 };
+
+// What the file says of rivals, by the scenario's keys; nothing of a file that cannot be read.
+std::map<std::string, std::string> deepspeed_words(const std::string& path);
 
 // "auto" becomes what the Hugging Face integration would put there. Throws UserError on keys that
 // contradict each other or the scenario.

@@ -156,8 +156,9 @@ bool trains_in_32_bits(const Table& root, Notes& notes) {
   const auto sixteen_bits = [](const std::string& word) {
     return word == "true" || word == "auto";
   };
-  // A file without a word of them leaves the type to the trainer, as those of Hugging Face do.
-  return bf16 + fp16 != "" && !sixteen_bits(bf16) && !sixteen_bits(fp16);
+  // A file that says nothing of bf16 leaves it to the trainer, which puts in its own
+  // (github.com/huggingface/accelerate, DeepSpeedPlugin.set_mixed_precision).
+  return !bf16.empty() && !sixteen_bits(bf16) && !sixteen_bits(fp16);
 }
 
 namespace {

@@ -22,6 +22,10 @@ constexpr std::string_view hf_rows_key = "per_device_train_batch_size",
                            hf_batches_key = "gradient_accumulation_steps";
 
 // What the program says in words of its own.
+// In which type a model is kept whose trainer shares out nothing: 16 bits; what `dtype` says, and
+// that is 32 bits unless it says otherwise; or 32 bits for what is trained, unless pure_bf16.
+enum class Loads : std::uint8_t { half, by_dtype, raised };
+
 struct Program {
   std::string_view name, table;
   HfTraining training = HfTraining::sft;
@@ -33,6 +37,7 @@ struct Program {
   bool packs = false;                  // unless it is told otherwise
   std::string_view packing_key = "packing";
   std::string_view padding_free_key{};
+  Loads loads = Loads::half;
   std::string_view prompt_key = "max_prompt_length";
   // "zero2" is a file that the program comes with, "fsdp2" likewise.
   bool deepspeed_by_name = false;
@@ -111,12 +116,14 @@ class TrainerReader {
 
   void read_sharding() {
     const std::string deepspeed = source_.text("deepspeed"), fsdp = source_.text("fsdp");
+    std::int64_t threads = 0;
     if (accelerate_) {
       if (!deepspeed.empty() || !fsdp.empty())
         source_.note("the file of Accelerate decides on the sharding, not the arguments");
       const AcceleratePut put = put_accelerate(source_, *accelerate_);
       sharding_ = put.sharding;
       checkpoints_inside_ = put.checkpointing;
+      threads = put.threads;
     } else if (const std::string named = source_.text("deepspeed_config"); !named.empty()) {
       sharding_ = put_deepspeed_file(source_, "deepspeed_config", named);
     } else if (in_small_letters(deepspeed) == "true") {
@@ -142,7 +149,9 @@ class TrainerReader {
     }
     const std::string optimizer = in_small_letters(source_.text("optim", "adamw_torch_fused"));
     put_optimizer(source_, "optim", optimizer, sharding_);
-    put_types(source_);
+    put_host_threads(source_, sharding_, threads);
+    const bool whole = put_types(source_);
+    if (!sharding_.sharded && !switched_ && !whole) read_loaded();
   }
 
   void read_narrow_gather(std::string_view key) { put_narrow_gather(source_, key, sharding_); }
@@ -169,6 +178,24 @@ class TrainerReader {
   Translation finish() { return source_.finish(); }
 
  private:
+  void read_loaded() {
+    if (program_.loads == Loads::raised)
+      return put_loaded(source_, source_.on("pure_bf16") ? Loaded::in_16_bits : Loaded::in_32_bits,
+                        "pure_bf16");
+    if (program_.loads == Loads::half) return put_loaded(source_, Loaded::in_16_bits, "deepspeed");
+    const std::string_view key = source_.says("dtype") ? "dtype" : "torch_dtype";
+    const std::string said = source_.text(key);
+    const bool half = said == "auto" || said.find("16") != std::string::npos;
+    const bool adapters = source_.on("use_peft"), few_bits = source_.on("load_in_4bit");
+    // peft keeps adapters in 32 bits, and TRL in 16 beside 4.
+    put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
+               adapters ? "load_in_4bit" : key);
+    if (adapters && !few_bits && !half)
+      source_.without(key,
+                      "frozen matrices are counted in 16 bits; unless it says so they are "
+                      "loaded in 32");
+  }
+
   TrlGrpoWords grpo_words() {
     return {.rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows),
             .accumulation = source_.whole(hf_batches_key, program_.batches, 1, most_rows),
@@ -532,7 +559,8 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
                         .training = method.training,
                         .method_key = method.key,
                         .length_key = older ? "max_seq_length" : "max_length",
-                        .padding_free_key = "padding_free"});
+                        .padding_free_key = "padding_free",
+                        .loads = Loads::by_dtype});
   MappedSource& words = reader.source();
   const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
   reader.read_surroundings(liger, "use_liger_kernel");
@@ -594,15 +622,15 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
   refuse_megatron(question, source.root());
   refuse_no_training(question, source.root());
   const std::string stage = source.root().text_or("stage", "sft");
-  TrainerReader reader(
-      question, source,
-      {.name = "LLaMA-Factory",
-       .table = "llama-factory",
-       .training = stage_of(question, source),
-       .method_key = "stage",
-       .length_key = "cutoff_len",
-       .length = 2048,
-       .packs = stage == "pt" || is_yes(source.root().text_or("neat_packing", ""))});
+  TrainerReader reader(question, source,
+                       {.name = "LLaMA-Factory",
+                        .table = "llama-factory",
+                        .training = stage_of(question, source),
+                        .method_key = "stage",
+                        .length_key = "cutoff_len",
+                        .length = 2048,
+                        .packs = stage == "pt" || is_yes(source.root().text_or("neat_packing", "")),
+                        .loads = Loads::raised});
   MappedSource& words = reader.source();
   const bool liger = words.on("enable_liger_kernel");
   reader.read_surroundings(liger, "enable_liger_kernel");

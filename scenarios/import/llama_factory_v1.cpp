@@ -68,7 +68,10 @@ ShardingFacts read_v1_sharding(MappedSource& source) {
                      replicas = source.whole("mp_replicate_size", 1, 1, most_ranks);
   const std::string reshard = source.text("dist_config.reshard_after_forward", "true");
   const bool offload = source.on("dist_config.offload_params");
-  if (said.empty()) return put_replicas(source, sharding_key);
+  if (said.empty()) {
+    put_loaded(source, Loaded::in_16_bits, sharding_key);
+    return put_replicas(source, sharding_key);
+  }
   if (said == "deepspeed") return put_deepspeed_file(source, "dist_config.config_file", file);
   if (std::find(known.begin(), known.end(), said) == known.end())
     source.problem(sharding_key, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,

@@ -135,9 +135,12 @@ void put_foundry_sharding(MappedSource& source) {
   const std::int64_t copies =
       source.whole("fsdp_config.data_parallel_replicate_degree", 1, 1, most_ranks);
   source.whole("fsdp_config.data_parallel_shard_degree", -1, -1, most_ranks);
-  if (source.keys_below("fsdp_config").empty() || said == "NO_SHARD")
+  if (source.keys_below("fsdp_config").empty() || said == "NO_SHARD") {
     put_replicas(source, key);
-  else
+    // Composer casts for products, unless all of it has one type.
+    if (source.text("precision", "amp_bf16").starts_with("amp"))
+      put_loaded(source, Loaded::in_32_bits, "precision");
+  } else
     put_fsdp(source, {.key = key,
                       .strategy = said,
                       .version = "1",

@@ -325,16 +325,17 @@ void put_narrow_gather(MappedSource& source, std::string_view key, const Shardin
     source.note(fmt::format("{} does nothing here: only version 2 of FSDP gathers 8 bits", key));
 }
 
-void put_types(MappedSource& source) {
+bool put_types(MappedSource& source) {
   const bool tf32 = source.on("tf32"), sixteen = source.on("fp16");
   bool loaded = false;  // in 16 bits, whatever else is said
   for (const std::string_view key : {"dtype", "torch_dtype"})
     loaded = source.text(key).find("16") != std::string::npos || loaded;
   const bool off = in_small_letters(source.text("bf16")) == "false";
-  if (sixteen)
-    source.without("fp16", "taken as bf16, which has the same size and speed");
-  else if (off && !loaded)
+  if (sixteen) source.without("fp16", "taken as bf16, which has the same size and speed");
+  const bool whole = !sixteen && off && !loaded;
+  if (whole)
     source.put("strategy.precision", tf32 ? "tf32" : "fp32", "bf16", "16 bits are not asked for");
+  return whole;
 }
 
 void put_reentrant(MappedSource& source) {
@@ -358,9 +359,36 @@ void put_reentrant(MappedSource& source) {
     source.problem(key, fmt::format("expected true or false, found \"{}\"", text));
 }
 
+void put_host_threads(MappedSource& source, const ShardingFacts& sharding, std::int64_t by_file) {
+  if (!sharding.optimizer_on_host) return;
+  const auto put = [&](std::string_view threads, std::string_view key) {
+    source.put("strategy.offload.threads", std::string(threads), key);
+  };
+  constexpr std::string_view option = "num_cpu_threads_per_process", variable = "OMP_NUM_THREADS";
+  const Launch* launch = source.question().launch;
+  const auto said = [&](const std::map<std::string, ShellWord>& words, std::string_view name) {
+    const auto place = words.find(std::string(name));
+    const bool number = place != words.end() && !place->second.text.empty() &&
+                        std::ranges::all_of(place->second.text, is_digit);
+    return number && place->second.text != "0" ? place->second.text : std::string();
+  };
+  if (launch != nullptr)
+    if (const std::string threads = said(launch->options, option); !threads.empty())
+      return put(threads, option);
+  if (by_file > 0) return put(std::to_string(by_file), option);
+  if (launch != nullptr)
+    if (const std::string threads = said(launch->environment, variable); !threads.empty())
+      put(threads, variable);
+}
+
+void put_loaded(MappedSource& source, Loaded loaded, std::string_view key) {
+  source.put("strategy.master_weights", loaded == Loaded::in_32_bits ? "true" : "false", key,
+             loaded == Loaded::in_32_bits ? "what is trained is kept in 32 bits"
+                                          : "parameters are trained as they are loaded");
+}
+
 ShardingFacts put_replicas(MappedSource& source, std::string_view key) {
   source.put("strategy.zero", "0", key, "each GPU has everything");
-  source.put("strategy.master_weights", "false", key, "parameters are trained as they are loaded");
   if (!source.around().cluster || source.around().cluster->ranks() > 1) {
     constexpr std::int64_t bucket = 25 << 20, bytes_of_number = 2;
     source.put("strategy.zero_optimization.reduce_bucket_size",

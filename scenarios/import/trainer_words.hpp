@@ -80,12 +80,21 @@ void put_unfused_on_host(MappedSource& source, std::string_view key);
 // Shards are gathered in 8 bits, which only the second version does.
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding);
 // "bf16", "fp16" and "tf32" of the trainer of transformers. Without a word it is taken to be bf16.
-void put_types(MappedSource& source);
+// Whether all is in 32 bits.
+bool put_types(MappedSource& source);
 // `gradient_checkpointing_kwargs`, a block or what a command line says instead: {"use_reentrant":
 // false}.
 void put_reentrant(MappedSource& source);
 // Each GPU has everything.
 ShardingFacts put_replicas(MappedSource& source, std::string_view key);
+// Threads of each process, which an update on the host runs on, as a launcher or a variable says;
+// `by_file`: as a file of Accelerate does, 0: it does not.
+inline constexpr std::int64_t most_host_threads = 1 << 12;
+void put_host_threads(MappedSource& source, const ShardingFacts& sharding,
+                      std::int64_t by_file = 0);
+// Where each GPU has everything and PyTorch casts for products: how what is trained is kept.
+enum class Loaded : std::uint8_t { in_16_bits, in_32_bits };
+void put_loaded(MappedSource& source, Loaded loaded, std::string_view key);
 
 // A list, or a text with commas or blanks between its words.
 std::vector<std::string> words_at(MappedSource& source, std::string_view key);

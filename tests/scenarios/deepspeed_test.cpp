@@ -255,6 +255,7 @@ TEST_CASE("training in 32 bits is told from 16", "[scenarios]") {
   CHECK(told(R"({"bf16": {"enabled": false}, "fp16": {"enabled": false}})"));
   CHECK_FALSE(told(R"({"bf16": {"enabled": false}, "fp16": {"enabled": true}})"));
   CHECK_FALSE(told(R"({"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}})"));
+  CHECK_FALSE(told(R"({"fp16": {"enabled": false}})"));
   CHECK_FALSE(told("{}"));
 }
 

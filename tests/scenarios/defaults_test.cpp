@@ -42,8 +42,9 @@ std::string problems_of(const std::string& text) {
 Document laid(std::string_view defaults, std::string_view strategy) {
   const Document file = parse_document(defaults, "stack.yaml");
   Document scenario = parse_document(fmt::format("strategy: {}\n", strategy), "run.yaml");
-  lay_under(scenario, read_defaults(file.root(), "stack a"), [](std::string_view fact) {
-    return fact == gpus_fact ? std::optional<std::string>("8") : std::nullopt;
+  lay_under(scenario, read_defaults(file.root(), "stack a"), [&](std::string_view fact) {
+    if (fact == experts_fact) return std::optional<std::string>();
+    return fact == gpus_fact ? std::optional<std::string>("8") : scenario.peek(fact);
   });
   file.finish();
   return scenario;

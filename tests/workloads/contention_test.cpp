@@ -136,6 +136,23 @@ TEST_CASE("ranks that share a NIC share its rate", "[workloads]") {
              exactly(fixed + alone));
 }
 
+TEST_CASE("NICs that share the one port of their node share its rate", "[workloads]") {
+  const TinyCluster t{.gpus = 4, .nodes = 2, .port = 5e9};
+  Cluster cluster = tiny_cluster(t);
+  const auto all = [&] {
+    return together(cluster, pairs_plan(cluster, {{0, 4}, {1, 5}, {2, 6}, {3, 7}}), 1e9);
+  };
+  const double fixed = t.launch + t.network_launch + t.network_step;
+  const double alone = 1e9 / (t.network_efficiency * t.port);
+  CHECK_THAT(all(), exactly(fixed + alone));
+  cluster.network->ports = 2;
+  CHECK_THAT(all(), exactly(fixed + 2 * alone));
+  cluster.network->ports = 1;
+  CHECK_THAT(all(), exactly(fixed + 4 * alone));
+  cluster.network->ports = 16;  // more than there are NICs
+  CHECK_THAT(all(), exactly(fixed + alone));
+}
+
 TEST_CASE("traffic between units of a network shares their uplinks", "[workloads]") {
   // Two nodes to a unit. Pairs across units share one uplink of 1.5 ports, pairs inside do not.
   const TinyCluster t{.gpus = 1, .nodes = 4, .leaf_nodes = 2, .port = 5e9, .uplink = 7.5e9};

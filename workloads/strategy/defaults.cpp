@@ -26,11 +26,10 @@ bool meets(const std::optional<std::string>& found, std::string_view wanted) {
   return value && bound && *value > *bound;
 }
 
-bool applies(const Default& entry, const Document& scenario, const Facts& facts) {
+bool applies(const Default& entry, const Facts& facts) {
   return std::all_of(entry.when.begin(), entry.when.end(), [&](const auto& condition) {
     const auto& [key, wanted] = condition;
-    const bool fact = key == gpus_fact || key == experts_fact;
-    const std::optional<std::string> found = fact ? facts(key) : scenario.peek(key);
+    const std::optional<std::string> found = facts(key);
     return std::any_of(wanted.begin(), wanted.end(),
                        [&](const std::string& word) { return meets(found, word); });
   });
@@ -72,7 +71,7 @@ std::vector<Default> read_defaults(const Table& file, const std::string& origin)
 void lay_under(Document& scenario, std::vector<Default> defaults, const Facts& facts) {
   const auto next = [&] {
     return std::find_if(defaults.begin(), defaults.end(),
-                        [&](const Default& entry) { return applies(entry, scenario, facts); });
+                        [&](const Default& entry) { return applies(entry, facts); });
   };
   // What one entry sets another may ask for, so that each search begins at the first.
   for (auto entry = next(); entry != defaults.end(); entry = next()) {
