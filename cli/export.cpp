@@ -54,10 +54,18 @@ constexpr Usage export_usage{
 
 constexpr std::uint32_t usual_events = 200'000;
 
+// A word of the shell that stands for this text.
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
+  return word + "'";
+}
+
 std::string run_line(const std::string& file, std::string_view kind,
                      const std::vector<Setting>& beside) {
   std::string line = fmt::format("stepsim run {} --from {}", file, kind);
-  for (const auto& [key, value] : beside) line += fmt::format(" --set '{}={}'", key, value);
+  for (const auto& [key, value] : beside)
+    line += " --set " + shell_word(fmt::format("{}={}", key, value));
   return line;
 }
 

@@ -126,6 +126,16 @@ cli("what a file cannot say stands in it" ARGS export @ROOT@/tests/cli/settings/
   SHELL "\"$@\" && cat own.toml" OUTPUT "\n# What this file cannot say:\n#   stack: axolotl-liger; here it is fsdp2-eager\n.*\n#   strategy.zero: 3; here it is fsdp\n")
 cli("what a JSON file cannot say is told" ARGS export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --as deepspeed -o own.json
   SHELL "\"$@\" 2>&1 >/dev/null | head -n 1" OUTPUT "^note: own.json cannot say stack: axolotl-liger; here it is deepspeed-hf\n$")
+foreach(kind accelerate axolotl openrlhf)
+  cli("a scenario in JSON as a file of ${kind}" ARGS export own.json --as ${kind} -o out/file
+    SHELL "printf '{\"name\": \"own\", \"model\": \"qwen3-4b\", \"stack\": \"deepspeed-hf\", \"cluster\": {\"node\": \"h100-8\"}, \"job\": {\"sequence\": 4096}, \"strategy\": {\"zero\": 2}}' >own.json; \"$@\" && grep -c Qwen/Qwen3-4B out/file"
+    OUTPUT " --set 'model=qwen3-4b' --set 'cluster={node: h100-8}'\n1\n$")
+endforeach()
+cli("a model in quotes is no other one" ARGS export own.yaml --as deepspeed -o own.json
+  SHELL "sed 's/^\\([a-z]*\\): \\([a-z][a-z0-9.-]*\\)$/\\1: \"\\2\"/' @ROOT@/tests/cli/settings/deepspeed.scenario.yaml >own.yaml; grep -c '\"' own.yaml; \"$@\" | head -n 1"
+  OUTPUT "^[2-9]\nown.json: 0 keys of the scenario it cannot say\n$")
+cli("a model by its parts as a file of Axolotl" ARGS export @ROOT@/tests/cli/settings/pretrain.sh --as axolotl -o own.yaml
+  OUTPUT "^own.yaml: [0-9]+ keys of the scenario it cannot say\nstepsim run own.yaml --from axolotl --set 'model=.architectures: ")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
   ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
