@@ -136,6 +136,12 @@ cli("a model in quotes is no other one" ARGS export own.yaml --as deepspeed -o o
   OUTPUT "^[2-9]\nown.json: 0 keys of the scenario it cannot say\n$")
 cli("a model by its parts as a file of Axolotl" ARGS export @ROOT@/tests/cli/settings/pretrain.sh --as axolotl -o own.yaml
   OUTPUT "^own.yaml: [0-9]+ keys of the scenario it cannot say\nstepsim run own.yaml --from axolotl --set 'model=.architectures: ")
+# Of a model that every layer of has experts, the width of the dense layers that it has not must not be 0.
+function(model_by_parts name output)
+  cli("a script of Megatron of ${name}" ARGS export own.yaml --as megatron -o own.sh
+    SHELL "printf 'name: own\\nmodel: ${name}\\ncluster: {node: h100-8}\\nstack: megatron\\njob: {sequence: 2048}\\nstrategy: {zero: 1}\\n' >own.yaml; \"$@\" && cat own.sh" OUTPUT "${output}")
+endfunction()
+model_by_parts(qwen3-30b-a3b "^own.sh: 0 keys of the scenario it cannot say\n.*\n  --ffn-hidden-size 768 .*\n  --moe-ffn-hidden-size 768 ")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
   ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
