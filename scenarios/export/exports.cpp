@@ -59,13 +59,15 @@ struct FileKind {
   std::string_view head;     // stands above everything
   Files (*files)(const std::string&, const Scenario&, const std::string&);
   std::string_view read_as = name;  // the word of `--from`
+  bool describes_model = false;     // by its widths, not by its name
 };
 
 constexpr std::array kinds{
     FileKind{"accelerate", false, "# ", "#!/usr/bin/env bash\n", accelerate_files, "trl"},
     FileKind{"axolotl", false, "# ", "", axolotl_files},
     FileKind{"deepspeed", false, "", "", deepspeed_files},
-    FileKind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>},
+    FileKind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>, "megatron",
+             true},
     FileKind{"openrlhf", false, "# ", "#!/usr/bin/env bash\n", one_file<openrlhf_text>},
     FileKind{"torchtitan", false, "# ", "", one_file<torchtitan_text>},
     FileKind{"verl", true, "# ", "#!/usr/bin/env bash\n", one_file<verl_text>}};
@@ -121,6 +123,10 @@ std::string_view read_as(std::string_view kind) {
 
 bool has_comments(std::string_view kind) {
   return !kind_called(kind).comment.empty();
+}
+
+bool describes_model(std::string_view kind) {
+  return kind_called(kind).describes_model;
 }
 
 std::string with_comment(std::string_view name, const std::string& text,

@@ -142,6 +142,10 @@ function(model_by_parts name output)
     SHELL "printf 'name: own\\nmodel: ${name}\\ncluster: {node: h100-8}\\nstack: megatron\\njob: {sequence: 2048}\\nstrategy: {zero: 1}\\n' >own.yaml; \"$@\" && cat own.sh" OUTPUT "${output}")
 endfunction()
 model_by_parts(qwen3-30b-a3b "^own.sh: 0 keys of the scenario it cannot say\n.*\n  --ffn-hidden-size 768 .*\n  --moe-ffn-hidden-size 768 ")
+model_by_parts(mistral-7b "\n# What this file cannot say:\n#   model, window: 4096 tokens; here it is none\n")
+model_by_parts(falcon-7b "#   model, parameters: 6921720704; here it is 9[0-9]+\n#   model, norms: with biases, one for attention and feed-forward; here it is without biases, before attention and feed-forward\n#   model, feed-forward: 18176 wide, without a gate; here it is 18176 wide, with a gate\n")
+model_by_parts(gemma-2-9b "#   model, window: 4096 tokens except in one layer of 2; here it is none\n#   model, norms: without biases, before and behind attention and feed-forward; here it is without biases, before attention and feed-forward\n#   model, logits: bounded; here it is as they are\n")
+model_by_parts(gpt-oss-20b "#   model, attention: 64 heads of 64, 8 for keys and values, sinks; here it is 64 heads of 64, 8 for keys and values\n#   model, window: 128 tokens except in one layer of 2; here it is none\n")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
   ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
