@@ -93,6 +93,20 @@ bool is_beside(const ResolvedKey& key) {
   return std::find(others.begin(), others.end(), key.path()) != others.end();
 }
 
+// What a key that leaves it to the stack comes to.
+std::string settled(const ResolvedKey& key, const Scenario& scenario) {
+  if (key.value != "stack") return key.value;
+  const auto word = [](const auto& names, auto kind) {
+    return std::string(names[static_cast<std::size_t>(kind)]);
+  };
+  const Strategy& strategy = scenario.strategy;
+  if (key.path() == "strategy.cross_entropy")
+    return word(cross_entropy_names, strategy.cross_entropy.value_or(scenario.stack.cross_entropy));
+  if (key.path() == "strategy.attention")
+    return word(attention_names, strategy.attention.value_or(scenario.stack.attention));
+  return key.value;
+}
+
 std::string shown(const std::string& value) {
   return value.empty() ? "not set" : value;
 }
@@ -157,9 +171,10 @@ std::vector<std::string> left_unsaid(const Scenario& scenario, const Scenario& r
     const auto place = std::find_if(other.begin(), other.end(), [&](const ResolvedKey& each) {
       return each.path() == key.path();
     });
-    if (place != other.end() && place->value != key.value)
-      unsaid.push_back(
-          fmt::format("{}: {}; here it is {}", key.path(), shown(key.value), shown(place->value)));
+    if (place == other.end()) continue;
+    const std::string said = settled(key, scenario), here = settled(*place, read_back);
+    if (said != here)
+      unsaid.push_back(fmt::format("{}: {}; here it is {}", key.path(), shown(said), shown(here)));
   }
   const std::int64_t parameters = count_parameters(scenario.model).total(),
                      read = count_parameters(read_back.model).total();

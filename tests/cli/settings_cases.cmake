@@ -146,6 +146,15 @@ model_by_parts(mistral-7b "\n# What this file cannot say:\n#   model, window: 40
 model_by_parts(falcon-7b "#   model, parameters: 6921720704; here it is 9[0-9]+\n#   model, norms: with biases, one for attention and feed-forward; here it is without biases, before attention and feed-forward\n#   model, feed-forward: 18176 wide, without a gate; here it is 18176 wide, with a gate\n")
 model_by_parts(gemma-2-9b "#   model, window: 4096 tokens except in one layer of 2; here it is none\n#   model, norms: without biases, before and behind attention and feed-forward; here it is without biases, before attention and feed-forward\n#   model, logits: bounded; here it is as they are\n")
 model_by_parts(gpt-oss-20b "#   model, attention: 64 heads of 64, 8 for keys and values, sinks; here it is 64 heads of 64, 8 for keys and values\n#   model, window: 128 tokens except in one layer of 2; here it is none\n")
+# The loss that the stack has is said as well, and the plugin without which Axolotl reads no key of Liger.
+set(liger export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --set strategy.cross_entropy=stack --as axolotl -o own.yaml)
+cli("the loss of Liger's stack as a file of Axolotl" ARGS ${liger} SHELL "\"$@\" && cat own.yaml"
+  OUTPUT "^own.yaml: 0 keys of the scenario it cannot say\n.*\nliger_fused_linear_cross_entropy: true\n.*\nplugins: .axolotl.integrations.liger.LigerPlugin.\n")
+cli("Liger's keys without its plugin" ARGS ${liger}
+  SHELL "\"$@\" >said && sed -i /^plugins/d own.yaml && \"$1\" memory own.yaml --cluster h100-8 && \"$1\" import own.yaml --cluster h100-8"
+  OUTPUT "\nnote: own.yaml: liger_rope, liger_rms_norm, liger_glu_activation, liger_fused_linear_cross_entropy: Axolotl does not read them without plugins: .axolotl.integrations.liger.LigerPlugin.; the step is without them\n.*\nstack: axolotl .*  cross_entropy: logits ")
+cli("pairs whose loss is Liger's as a file of Axolotl" ARGS ${liger} --set job.method=dpo --set job.packing=false --set strategy.cross_entropy=fused
+  SHELL "\"$@\" && cat own.yaml" OUTPUT "\ndpo_use_liger_kernel: true\n")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
   ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
