@@ -146,6 +146,10 @@ model_by_parts(mistral-7b "\n# What this file cannot say:\n#   model, window: 40
 model_by_parts(falcon-7b "#   model, parameters: 6921720704; here it is 9[0-9]+\n#   model, norms: with biases, one for attention and feed-forward; here it is without biases, before attention and feed-forward\n#   model, feed-forward: 18176 wide, without a gate; here it is 18176 wide, with a gate\n")
 model_by_parts(gemma-2-9b "#   model, window: 4096 tokens except in one layer of 2; here it is none\n#   model, norms: without biases, before and behind attention and feed-forward; here it is without biases, before attention and feed-forward\n#   model, logits: bounded; here it is as they are\n")
 model_by_parts(gpt-oss-20b "#   model, attention: 64 heads of 64, 8 for keys and values, sinks; here it is 64 heads of 64, 8 for keys and values\n#   model, window: 128 tokens except in one layer of 2; here it is none\n")
+cli("a model that TorchTitan does not have" ARGS export @ROOT@/tests/cli/tiny.yaml --set model=gemma-2-9b --as torchtitan -o out/own.toml CODE 2
+  ERROR_MATCHES "^stepsim: --as torchtitan: no model of TorchTitan is gemma-2-9b; it has llama-3.2-1b, .*, gpt-oss-120b\n$")
+cli("a model of TorchTitan by its name on Hugging Face" ARGS export @ROOT@/tests/cli/tiny.yaml --set model=meta-llama/Llama-3.1-8B --as torchtitan -o own.toml
+  SHELL "\"$@\" >said && grep -A 2 '^.model.$' own.toml" OUTPUT "^.model.\nname = \"llama3\"\nflavor = \"8B\"\n$")
 # The loss that the stack has is said as well, and the plugin without which Axolotl reads no key of Liger.
 set(liger export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --set strategy.cross_entropy=stack --as axolotl -o own.yaml)
 cli("the loss of Liger's stack as a file of Axolotl" ARGS ${liger} SHELL "\"$@\" && cat own.yaml"
