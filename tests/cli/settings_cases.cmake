@@ -88,6 +88,23 @@ cli("a script of verl with a critic, its model below HOME" ARGS import @WORK@/ow
   OUTPUT "\nmodel: \"qwen2.5-0.5b\" .*\n  critic: true +# algorithm.adv_estimator, line 3\n")
 settings_refused("advantages that verl does not have" verl.sh "adv_estimator=grpo|adv_estimator=grppo"
   "3: algorithm.adv_estimator: expected gae, grpo, grpo_passk, grpo_vectorized, rloo, rloo_vectorized, reinforce_plus_plus, reinforce_plus_plus_baseline, opo, gpg or optimal_token_baseline, found \"grppo\" (did you mean \"grpo\"?)")
+set(actor actor_rollout_ref.actor.ppo)
+settings_refused("a mini-batch of verl above its batch" verl.sh "train_batch_size=64|train_batch_size=16"
+  "4: data.train_batch_size: verl refuses 16 prompts a step, fewer than ${actor}_mini_batch_size = 32: expected at least 32 prompts, or mini-batches of at most 16")
+settings_refused("a batch of verl below the usual mini-batch" verl.sh "ppo_mini_batch_size=32|entropy_coeff=0"
+  "4: data.train_batch_size: verl refuses 64 prompts a step, fewer than ${actor}_mini_batch_size = 256: expected at least 256 prompts, or mini-batches of at most 64")
+settings_refused("a micro-batch of verl that divides no mini-batch" verl.sh "per_gpu=8|per_gpu=6"
+  "9: ${actor}_micro_batch_size_per_gpu: verl refuses 6, which does not divide the 16 rows that a learner has of a mini-batch (32 x 4 responses over 8 learners): expected 4 or 8")
+settings_refused("a micro-batch of all learners of verl that divides no mini-batch" verl.sh "micro_batch_size_per_gpu=8|micro_batch_size=24"
+  "9: ${actor}_micro_batch_size: verl refuses 24, which does not divide ${actor}_mini_batch_size = 32: expected 16 or 32")
+settings_refused("a micro-batch of all learners of verl that is none of each" verl.sh "micro_batch_size_per_gpu=8|micro_batch_size=4"
+  "9: ${actor}_micro_batch_size: verl refuses 4 rows for 8 GPUs: expected at least 8, or ${actor}_micro_batch_size_per_gpu")
+settings_refused("a mini-batch of verl that is none of each learner" verl.sh "mini_batch_size=32|mini_batch_size=1"
+  "8: ${actor}_mini_batch_size: verl refuses 1 prompts x 4 responses, fewer than 8 learners: expected at least 2")
+settings_refused("responses of verl that GPUs do not share" verl.sh "train_batch_size=64|train_batch_size=65"
+  "4: data.train_batch_size: verl refuses 65 prompts x 4 responses, which 8 does not divide (GPUs of trainer.nnodes and n_gpus_per_node): expected 64 or 66 prompts")
+cli("micro-batches of verl by tokens" ARGS memory @WORK@/own.sh
+  SHELL "sed 's/per_gpu=8/per_gpu=6 actor_rollout_ref.actor.use_dynamic_bsz=True/; s/train_batch_size=64/train_batch_size=16/' ${folder}/verl.sh >@WORK@/own.sh; \"$@\"" OUTPUT "\nfits\n")
 settings_refused("a misspelt key of verl" verl.sh "data.train_batch_size|data.train_batch_sizes"
   "4: data.train_batch_sizes: unknown key (did you mean \"train_batch_size\"?)")
 cli("a NeMo-RL file that says its machine alone" ARGS import @WORK@/own.yaml
