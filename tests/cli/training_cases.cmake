@@ -293,6 +293,8 @@ cli("memory in a line, and what was taken for the file" ARGS memory own.yaml --c
   OUTPUT " usable: fits, [^\n]*\nnot in the file: model, length of rows, [^\n]*; not modelled: lora_modules_to_save\n$")
 cli("plan says what of a file is not modelled" ARGS plan own.yaml --cluster h100-8 --samples 0 --top 1 SHELL "${keeps_whole}"
   OUTPUT " were replayed[^$]*\n\nnote: own.yaml: lora_modules_to_save [^\n]*: not modelled; the result is without it\n$")
+cli("memory that does not fit says nothing of the device's own tool" ARGS memory mpt7b-zero2-oom CODE 1
+  SHELL "\"$@\" >said; code=$?; grep -c 'does not fit' said; grep -c 'own tool shows' said; exit $code" OUTPUT "^[1-9][0-9]*\n0\n$")
 cli("memory in a line" ARGS memory mpt7b-zero2-oom --brief CODE 1 OUTPUT "^[0-9.]+ GB of 84.1 GB usable: does not fit, [^\n]+\n$")
 
 # ---- explain ----
