@@ -10,8 +10,10 @@
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
 #include "scenarios/export/exports.hpp"
+#include "scenarios/export/model_differences.hpp"
 #include "scenarios/import/sources.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -54,11 +56,31 @@ constexpr Usage export_usage{
 
 constexpr std::uint32_t usual_events = 200'000;
 
+// A word of the shell that stands for this text.
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
+  return word + "'";
+}
+
 std::string run_line(const std::string& file, std::string_view kind,
                      const std::vector<Setting>& beside) {
   std::string line = fmt::format("stepsim run {} --from {}", file, kind);
-  for (const auto& [key, value] : beside) line += fmt::format(" --set '{}={}'", key, value);
+  for (const auto& [key, value] : beside)
+    line += " --set " + shell_word(fmt::format("{}={}", key, value));
   return line;
+}
+
+// What is lost of the model by a program that has the file alone.
+std::vector<std::string> model_unsaid(const CommandLine& line, const Model& model,
+                                      const std::string& file, std::vector<Setting> settings) {
+  std::erase_if(settings, [](const Setting& each) { return each.first == "model"; });
+  try {
+    return model_differences(model, load_scenario(line.data, file, settings).model);
+  } catch (const UserError& error) {
+    return {fmt::format("model: {}; read back without --set model= it is refused: {}", model.name,
+                        error.what())};
+  }
 }
 
 // The file is read as anybody would read it, and says itself what that leaves out.
@@ -76,8 +98,13 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
   std::vector<Setting> beside = settings_beside(scenario);
   const std::string again = run_line(*output, read_as(kind), beside);
   beside.emplace_back(source_kind_setting, read_as(kind));
-  const std::vector<std::string> unsaid =
+  std::vector<std::string> unsaid =
       left_unsaid(scenario, load_scenario(line.data, *output, beside));
+  if (describes_model(kind)) {
+    std::vector<std::string> of_model = model_unsaid(line, scenario.model, *output, beside);
+    append(of_model, std::move(unsaid));
+    unsaid = std::move(of_model);
+  }
   std::vector<std::string> comment{fmt::format("{}, written from {}", scenario.name, name), again};
   if (!unsaid.empty()) comment.emplace_back("What this file cannot say:");
   for (const std::string& each : unsaid) comment.push_back("  " + each);

@@ -25,7 +25,10 @@ constexpr std::array memory_option_specs = with_source_options(std::array{
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"beside", "SNAPSHOT",
                "the real run: what torch.cuda.memory._dump_snapshot wrote; it is read, never run"},
-    OptionSpec{"brief", "", "the verdict alone"}, OptionSpec{"json", "", "for machines"}});
+    OptionSpec{
+        "brief", "",
+        "the verdict alone; of a file of another program a second line says what was taken for it"},
+    OptionSpec{"json", "", "for machines"}});
 constexpr Usage memory_usage{
     "stepsim memory SCENARIO [--json]",
     "Adds up what a scenario needs in device and host memory, from loading the "
@@ -50,6 +53,7 @@ std::string text_of(const Scenario& scenario, const Footprint& f, const FittingS
   text +=
       "this follows the order of the program; over time gradients wait for reductions and copies, "
       "and gathers\ncome early: `stepsim run` has both\n";
+  text += notes_text(scenario);
   return f.fit() == Fit::oom ? text + fitting_text(fitting) : text;
 }
 
@@ -89,7 +93,7 @@ int memory_command(const CommandLine& line) {
       print_result(grpo_memory_kind, asked,
                    joined({grpo_memory_records(memory), fitting_records(fitting)}));
     else
-      fmt::print("{}{}{}", taken, grpo_memory_text(scenario, memory),
+      fmt::print("{}{}{}{}", taken, grpo_memory_text(scenario, memory), notes_text(scenario),
                  memory.failure ? fitting_text(fitting) : "");
     return memory.failure ? exit_code::no : exit_code::yes;
   }
@@ -103,8 +107,9 @@ int memory_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(memory_kind, asked, records_of(needs, beside, fitting));
   else if (options->has("brief"))
-    fmt::print("{}{} of {} usable: {}\n", beside ? sentence_of(*beside) : "",
-               to_text(Bytes{needs.needed()}), to_text(Bytes{needs.capacity}), verdict_text(needs));
+    fmt::print("{}{} of {} usable: {}\n{}", beside ? sentence_of(*beside) : "",
+               to_text(Bytes{needs.needed()}), to_text(Bytes{needs.capacity}), verdict_text(needs),
+               taken_in_brief(scenario));
   else
     fmt::print("{}{}{}", taken, beside ? comparison_text(*beside) : "",
                text_of(scenario, needs, fitting));

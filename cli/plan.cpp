@@ -243,9 +243,9 @@ int plan_command(const CommandLine& line) {
     print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
                  plan_answer_records(space, search, answer, rates));
   else
-    fmt::print("{}{}{}", assumptions_text(space.asked.assumptions),
+    fmt::print("{}{}{}{}", assumptions_text(space.asked.assumptions),
                plan_answer_text(space, search, answer, rates),
-               fits ? below : more_nodes_text(question, space, search));
+               fits ? below : more_nodes_text(question, space, search), notes_text(space.asked));
   return finish_sweep(search.journal, answer.table, fits ? exit_code::yes : exit_code::no);
 }
 

@@ -10,8 +10,8 @@
 #include "cli/beside_text.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 
@@ -314,9 +314,7 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
                     to_text(Bytes{interval->memory.high}));
     text += movers_text(*interval);
   }
-  text += unknown_text(scenario);
-  for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", readable(note));
-  if (!scenario.notes.empty()) text += '\n';
+  text += unknown_text(scenario) + notes_text(scenario);
   if (!p.guesses.empty())
     text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());
   return text;

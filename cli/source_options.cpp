@@ -10,6 +10,7 @@
 #include "scenarios/unknown_differences.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -70,6 +71,12 @@ std::string taken_in_brief(const Scenario& scenario) {
   if (!whats.empty()) parts.push_back(fmt::format("not in the file: {}", fmt::join(whats, ", ")));
   if (!keys.empty()) parts.push_back(fmt::format("not modelled: {}", fmt::join(keys, ", ")));
   return parts.empty() ? "" : fmt::format("{}\n", fmt::join(parts, "; "));
+}
+
+std::string notes_text(const Scenario& scenario) {
+  std::string text;
+  for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", readable(note));
+  return text.empty() ? text : text + "\n";
 }
 
 std::string taken_text(std::span<const ReadSide> sides) {

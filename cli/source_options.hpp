@@ -53,6 +53,9 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
 std::string assumptions_text(std::span<const Assumption> assumptions);
 // The same in a line, by name: "not in the file: length of rows; not modelled: peft_use_dora".
 std::string taken_in_brief(const Scenario& scenario);
+// What was read and changes nothing, is not modelled, or is unusual: a line each, a blank one
+// before.
+std::string notes_text(const Scenario& scenario);
 // A side of a comparison as it was read.
 struct ReadSide {
   std::string name;    // "A"

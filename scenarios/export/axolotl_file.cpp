@@ -1,5 +1,7 @@
 #include "scenarios/export/axolotl_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "scenarios/export/foreign_lines.hpp"
@@ -19,13 +21,28 @@ void say_optimizer(ForeignLines& lines) {
     lines.say("optimizer", "adamw_torch");
 }
 
+// The way that the scenario says, or that its stack has.
+std::string loss_of(const Scenario& scenario) {
+  const CrossEntropy way = scenario.strategy.cross_entropy.value_or(scenario.stack.cross_entropy);
+  return std::string(cross_entropy_names[static_cast<std::size_t>(way)]);
+}
+
 void say_loss(ForeignLines& lines) {
-  const std::string way = lines.value("strategy.cross_entropy");
+  const std::string way = loss_of(lines.scenario());
   const Table ways = lines.facts().table("losses");
-  if (!way.empty() && ways.has(way)) lines.say(ways.text(way), true);
+  const bool pairs = lines.is("job.method", "dpo");
+  if (pairs && way == "fused") lines.say("dpo_use_liger_kernel", true);
+  if (!pairs && ways.has(way)) lines.say(ways.text(way), true);
+}
+
+// Axolotl reads keys of Liger with its plugin alone.
+void say_liger(ForeignLines& lines) {
   const std::vector<std::string> liger = lines.facts().texts("stacks_with_liger");
-  if (std::find(liger.begin(), liger.end(), lines.value("stack")) != liger.end())
+  if (std::find(liger.begin(), liger.end(), lines.scenario().stack.name) != liger.end())
     for (const std::string& key : lines.facts().texts("liger")) lines.say(key, true);
+  const bool any = std::any_of(lines.lines().begin(), lines.lines().end(),
+                               [](const auto& line) { return line.first.starts_with("liger_"); });
+  if (any) lines.say("plugins", fmt::format("[{}]", lines.facts().text("liger_plugin")));
 }
 
 void say_axolotl_adapter(ForeignLines& lines) {
@@ -69,6 +86,7 @@ std::string axolotl_text(const std::string& data, const Scenario& scenario,
   lines.say("gradient_checkpointing", lines.is("strategy.checkpointing", "full"));
   say_optimizer(lines);
   say_loss(lines);
+  say_liger(lines);
   say_axolotl_adapter(lines);
   lines.say_mapped();
   return yaml_text(lines);

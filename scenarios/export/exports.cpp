@@ -59,13 +59,15 @@ struct FileKind {
   std::string_view head;     // stands above everything
   Files (*files)(const std::string&, const Scenario&, const std::string&);
   std::string_view read_as = name;  // the word of `--from`
+  bool describes_model = false;     // by its widths, not by its name
 };
 
 constexpr std::array kinds{
     FileKind{"accelerate", false, "# ", "#!/usr/bin/env bash\n", accelerate_files, "trl"},
     FileKind{"axolotl", false, "# ", "", axolotl_files},
     FileKind{"deepspeed", false, "", "", deepspeed_files},
-    FileKind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>},
+    FileKind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>, "megatron",
+             true},
     FileKind{"openrlhf", false, "# ", "#!/usr/bin/env bash\n", one_file<openrlhf_text>},
     FileKind{"torchtitan", false, "# ", "", one_file<torchtitan_text>},
     FileKind{"verl", true, "# ", "#!/usr/bin/env bash\n", one_file<verl_text>}};
@@ -89,6 +91,20 @@ bool is_beside(const ResolvedKey& key) {
   constexpr std::array others{"job.global_batch", "strategy.deepspeed",
                               "strategy.deepspeed_except"};
   return std::find(others.begin(), others.end(), key.path()) != others.end();
+}
+
+// What a key that leaves it to the stack comes to.
+std::string settled(const ResolvedKey& key, const Scenario& scenario) {
+  if (key.value != "stack") return key.value;
+  const auto word = [](const auto& names, auto kind) {
+    return std::string(names[static_cast<std::size_t>(kind)]);
+  };
+  const Strategy& strategy = scenario.strategy;
+  if (key.path() == "strategy.cross_entropy")
+    return word(cross_entropy_names, strategy.cross_entropy.value_or(scenario.stack.cross_entropy));
+  if (key.path() == "strategy.attention")
+    return word(attention_names, strategy.attention.value_or(scenario.stack.attention));
+  return key.value;
 }
 
 std::string shown(const std::string& value) {
@@ -123,6 +139,10 @@ bool has_comments(std::string_view kind) {
   return !kind_called(kind).comment.empty();
 }
 
+bool describes_model(std::string_view kind) {
+  return kind_called(kind).describes_model;
+}
+
 std::string with_comment(std::string_view name, const std::string& text,
                          const std::vector<std::string>& lines) {
   const FileKind& kind = kind_called(name);
@@ -151,9 +171,10 @@ std::vector<std::string> left_unsaid(const Scenario& scenario, const Scenario& r
     const auto place = std::find_if(other.begin(), other.end(), [&](const ResolvedKey& each) {
       return each.path() == key.path();
     });
-    if (place != other.end() && place->value != key.value)
-      unsaid.push_back(
-          fmt::format("{}: {}; here it is {}", key.path(), shown(key.value), shown(place->value)));
+    if (place == other.end()) continue;
+    const std::string said = settled(key, scenario), here = settled(*place, read_back);
+    if (said != here)
+      unsaid.push_back(fmt::format("{}: {}; here it is {}", key.path(), shown(said), shown(here)));
   }
   const std::int64_t parameters = count_parameters(scenario.model).total(),
                      read = count_parameters(read_back.model).total();

@@ -34,6 +34,9 @@ bool has_comments(std::string_view kind);
 // machine.
 std::vector<Setting> settings_beside(const Scenario& scenario);
 
+// Files of the kind hold the widths of the model, not its name.
+bool describes_model(std::string_view kind);
+
 // Keys that a scenario says and its file of another kind does not, when it is read: each with what
 // is read there instead.
 std::vector<std::string> left_unsaid(const Scenario& scenario, const Scenario& read_back);

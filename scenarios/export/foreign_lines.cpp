@@ -107,7 +107,9 @@ std::string ForeignLines::value(std::string_view path) const {
 }
 
 std::string ForeignLines::model() const {
-  return published_name(data_, value("model"));
+  const std::string said = value("model");
+  if (said.starts_with('{')) return scenario_.model.name;  // a config.json of its own
+  return published_name(data_, parse_document("model: " + said, "").root().text("model"));
 }
 
 double ForeignLines::number(std::string_view path) const {

@@ -61,7 +61,10 @@ void say_megatron_model(ForeignLines& lines) {
   const Model& model = lines.scenario().model;
   lines.say("num-layers", model.layers);
   lines.say("hidden-size", model.hidden);
-  lines.say("ffn-hidden-size", model.feed_forward.width);
+  // Where every layer has experts, their width stands here as well: it must not be 0.
+  lines.say("ffn-hidden-size", model.feed_forward.width > 0 || !model.experts
+                                   ? model.feed_forward.width
+                                   : model.experts->width);
   say_attention(lines, model);
   lines.say("max-position-embeddings",
             std::max(model.longest_sequence, lines.scenario().job.sequence));

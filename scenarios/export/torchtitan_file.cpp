@@ -1,22 +1,43 @@
 #include "scenarios/export/torchtitan_file.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "scenarios/export/foreign_lines.hpp"
+#include "sim/base/error.hpp"
+#include "workloads/model/model_catalog.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {
 
-void say_torchtitan_model(ForeignLines& lines) {
+// Whether it is the model of the catalogue, by whatever name.
+bool is_the_model(const std::string& data, const Model& model, const std::string& known) {
+  if (model.name == known) return true;
+  Model other = load_model(data, known);
+  other.name = model.name;
+  other.architecture = model.architecture;
+  other.stored_as = model.stored_as;
+  other.longest_sequence = model.longest_sequence;
+  return other == model;
+}
+
+// A model without a name would be the smallest of all there: TorchTitan's own default.
+void say_torchtitan_model(ForeignLines& lines, const std::string& data) {
   const Table models = lines.facts().table("flavours");
-  const std::string model = lines.value("model");
+  const Model& model = lines.scenario().model;
+  std::vector<std::string> there;
   for (const std::string& name : models.keys())
-    for (const std::string& flavour : models.table(name).keys())
-      if (models.table(name).text(flavour) == model) {
-        lines.say("model.name", name);
-        lines.say("model.flavor", flavour);
-      }
+    for (const std::string& flavour : models.table(name).keys()) {
+      there.push_back(models.table(name).text(flavour));
+      if (!is_the_model(data, model, there.back())) continue;
+      lines.say("model.name", name);
+      return lines.say("model.flavor", flavour);
+    }
+  throw UserError(fmt::format("--as torchtitan: no model of TorchTitan is {}{}; it has {}",
+                              model.name, did_you_mean(model.name, there), fmt::join(there, ", ")));
 }
 
 void say_torchtitan_batch(ForeignLines& lines, const Mesh& mesh) {
@@ -93,7 +114,7 @@ void say_torchtitan_saves(ForeignLines& lines) {
 std::string torchtitan_text(const std::string& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "import/torchtitan");
   const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
-  say_torchtitan_model(lines);
+  say_torchtitan_model(lines, data);
   say_torchtitan_batch(lines, mesh);
   say_sharding(lines, mesh);
   say_converter(lines);

@@ -1,6 +1,7 @@
 #include "scenarios/import/axolotl.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -129,14 +130,42 @@ void put_saves(MappedSource& source) {
 
 // ---- how ----
 
+// A plugin that is named is on, unless its own key says otherwise: integrations/*/args.py.
+bool has_plugin(MappedSource& source, std::string_view name) {
+  return std::ranges::any_of(words_at(source, "plugins"), [&](const std::string& each) {
+    return each.ends_with(fmt::format(".{}", name));
+  });
+}
+
+// Keys of Liger are the plugin's: without it Axolotl drops them when it reads the file.
+bool liger_on(MappedSource& source, std::string_view key) {
+  const bool on = source.on(key);
+  return on && has_plugin(source, "LigerPlugin");
+}
+
+void note_idle_liger(MappedSource& source) {
+  if (has_plugin(source, "LigerPlugin")) return;
+  std::vector<std::string_view> idle;
+  for (const std::string_view key :
+       {"liger_rope", "liger_rms_norm", "liger_glu_activation", "liger_swiglu",
+        "liger_cross_entropy", "liger_fused_linear_cross_entropy"})
+    if (source.on(key)) idle.push_back(key);
+  if (!idle.empty())
+    source.note(fmt::format(
+        "{}: Axolotl does not read {} without plugins: [axolotl.integrations.liger.LigerPlugin]; "
+        "the step is without {}",
+        fmt::join(idle, ", "), idle.size() == 1 ? "it" : "them", idle.size() == 1 ? "it" : "them"));
+}
+
 // Kernels of Liger are those of a stack: all of them, or none.
 void put_stack(MappedSource& source) {
   std::vector<std::string_view> kernels;
   for (const std::string_view key :
        {"liger_rope", "liger_rms_norm", "liger_glu_activation", "liger_swiglu"})
-    if (source.on(key)) kernels.push_back(key);
-  const bool all = source.on("liger_rope") && source.on("liger_rms_norm") &&
-                   (source.on("liger_glu_activation") || source.on("liger_swiglu"));
+    if (liger_on(source, key)) kernels.push_back(key);
+  note_idle_liger(source);
+  const bool all = liger_on(source, "liger_rope") && liger_on(source, "liger_rms_norm") &&
+                   (liger_on(source, "liger_glu_activation") || liger_on(source, "liger_swiglu"));
   put_stack_of(source, all ? "stacks_with_liger" : "stacks", all ? "liger_rms_norm" : "plugins",
                all ? "Axolotl with Liger's kernels" : "Axolotl");
   if (all) return;
@@ -245,13 +274,6 @@ void put_kernel_of_attention(MappedSource& source, bool packed) {
              "PyTorch's own is the models' usual one");
 }
 
-// A plugin that is named is on, unless its own key says otherwise: integrations/*/args.py.
-bool has_plugin(MappedSource& source, std::string_view name) {
-  return std::ranges::any_of(words_at(source, "plugins"), [&](const std::string& each) {
-    return each.ends_with(fmt::format(".{}", name));
-  });
-}
-
 void read_plugins(MappedSource& source) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 7> on_by_name{
       {{"DenseMixerPlugin", "dense_mixer"},
@@ -274,7 +296,9 @@ void put_loss(MappedSource& source, bool pairs) {
        {"chunked_cross_entropy", "chunks"}}};
   const bool cut = has_plugin(source, "CutCrossEntropyPlugin");
   const auto chosen = std::ranges::find_if(kernels, [&](const auto& each) {
-    return source.on(each.first, cut && each.first == "cut_cross_entropy");
+    return each.first.starts_with("liger_")
+               ? liger_on(source, each.first)
+               : source.on(each.first, cut && each.first == "cut_cross_entropy");
   });
   // The trainers of pairs take the logits themselves, and none of these is called.
   if (pairs) {

@@ -78,6 +78,10 @@ std::optional<Translation> translate_source(const std::string& data, const std::
   SourceQuestion question{.data = data, .file = opened.file, .settings = settings};
   question.set_tokens = count_said(settings, set_tokens_setting, "--tokens");
   question.set_samples = count_said(settings, set_samples_setting, "--samples-in-set");
+  if (question.set_tokens > 0 && question.set_samples > 0)
+    throw UserError(
+        "--tokens and --samples-in-set: both say how much data there is, say one of them; rows "
+        "that are not packed are counted by --samples-in-set");
   if (opened.script) {
     question.script = file;
     question.launch = &opened.script->launch;

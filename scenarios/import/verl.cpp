@@ -99,6 +99,83 @@ std::int64_t verl_batches(MappedSource& source, bool megatron, std::int64_t shar
   return std::max<std::int64_t>(static_cast<std::int64_t>(cluster->ranks()) / shared, 1);
 }
 
+// "16 or 24": the next values on both sides for which `known` holds, as it does for 1.
+template <class Known>
+std::string nearest(std::int64_t value, const Known& known) {
+  constexpr std::int64_t far = 1 << 20;  // a number may have no other divisor
+  std::int64_t below = value - 1, above = value + 1;
+  while (below > 1 && value - below < far && !known(below)) --below;
+  while (above - value < far && !known(above)) ++above;
+  std::vector<std::string> found;
+  if (below > 0 && known(below)) found.push_back(std::to_string(below));
+  if (known(above)) found.push_back(std::to_string(above));
+  return found.empty() ? "1" : one_of(found);
+}
+
+// What verl compares before it starts: _validate_config() of its trainer, ActorConfig.validate(),
+// and its workers, which take mini-batches in responses of each learner.
+struct VerlBatch {
+  std::int64_t prompts = 0, responses = 0, mini = 0;
+  std::int64_t rows = 0, all_rows = 0;  // a micro-batch: of a learner, of all; 0: not said
+  std::int64_t learners = 1, ranks = 1, shared = 1;
+  bool megatron = false, by_tokens = false;
+
+  std::int64_t mini_rows() const { return mini * responses / learners; }  // of a learner
+};
+
+void check_prompts(MappedSource& source, const VerlBatch& b) {
+  constexpr std::string_view train_key = "data.train_batch_size";
+  const std::string mini_key = actor_key("ppo_mini_batch_size");
+  if (!b.by_tokens && b.prompts < b.mini)
+    return source.problem(
+        source.says(train_key) ? std::string(train_key) : mini_key,
+        fmt::format("verl refuses {} prompts a step, fewer than {} = {}: expected at least {} "
+                    "prompts, or mini-batches of at most {}",
+                    b.prompts, mini_key, b.mini, b.mini, b.prompts));
+  const std::int64_t piece = b.megatron ? b.learners * std::max<std::int64_t>(b.rows, 1) : b.ranks;
+  const auto even = [&](std::int64_t prompts) { return prompts * b.responses % piece == 0; };
+  if (!even(b.prompts))
+    source.problem(
+        source.says(train_key) ? train_key : "actor_rollout_ref.rollout.n",
+        fmt::format("verl refuses {} prompts x {} responses, which {} does not divide ({}): "
+                    "expected {} prompts",
+                    b.prompts, b.responses, piece,
+                    b.megatron ? fmt::format("{} learners, micro-batches of {}", b.learners,
+                                             piece / b.learners)
+                               : "GPUs of trainer.nnodes and n_gpus_per_node",
+                    nearest(b.prompts, even)));
+}
+
+void check_mini_batches(MappedSource& source, const VerlBatch& b) {
+  const std::string mini_key = actor_key("ppo_mini_batch_size"),
+                    all_key = actor_key("ppo_micro_batch_size");
+  const auto in_mini = [&](std::int64_t rows) { return b.mini % rows == 0; };
+  if (b.all_rows > 0 && !in_mini(b.all_rows))
+    return source.problem(all_key,
+                          fmt::format("verl refuses {}, which does not divide {} = {}: "
+                                      "expected {}",
+                                      b.all_rows, mini_key, b.mini, nearest(b.all_rows, in_mini)));
+  if (b.all_rows > 0 && b.all_rows * b.shared < b.ranks)
+    return source.problem(all_key,
+                          fmt::format("verl refuses {} rows for {} GPUs: expected at least {}, or "
+                                      "{}_per_gpu",
+                                      b.all_rows, b.ranks, b.ranks / b.shared, all_key));
+  if (b.mini_rows() == 0)
+    return source.problem(
+        mini_key,
+        fmt::format("verl refuses {} prompts x {} responses, fewer than {} learners: expected at "
+                    "least {}",
+                    b.mini, b.responses, b.learners, (b.learners + b.responses - 1) / b.responses));
+  const std::int64_t rows = b.all_rows > 0 ? b.all_rows / b.learners : b.rows;
+  const auto divides = [&](std::int64_t each) { return b.mini_rows() % each == 0; };
+  if (rows > 0 && !divides(rows))
+    source.problem(
+        b.all_rows > 0 ? all_key : all_key + "_per_gpu",
+        fmt::format("verl refuses {}, which does not divide the {} rows that a learner has of a "
+                    "mini-batch ({} x {} responses over {} learners): expected {}",
+                    rows, b.mini_rows(), b.mini, b.responses, b.learners, nearest(rows, divides)));
+}
+
 void read_verl_batch(MappedSource& source, bool megatron) {
   const std::int64_t prompts = source.whole("data.train_batch_size", 1024, 1, most_tokens),
                      samples = source.whole("actor_rollout_ref.rollout.n", 1, 1, most_tokens);
@@ -106,8 +183,8 @@ void read_verl_batch(MappedSource& source, bool megatron) {
                                source.whole("data.max_response_length", 512, 1, most_tokens);
   const std::int64_t shared =
       source.whole(actor_key("ulysses_sequence_parallel_size"), 1, 1, most_ranks);
-  put_updates(source, prompts, source.whole(actor_key("ppo_mini_batch_size"), 256, 1, most_tokens),
-              actor_key("ppo_mini_batch_size"));
+  const std::int64_t mini = source.whole(actor_key("ppo_mini_batch_size"), 256, 1, most_tokens);
+  put_updates(source, prompts, mini, actor_key("ppo_mini_batch_size"));
   const std::string tokens_key = actor_key("ppo_max_token_len_per_gpu"),
                     rows_key = actor_key("ppo_micro_batch_size_per_gpu");
   const std::string all_rows_key = actor_key("ppo_micro_batch_size");
@@ -117,7 +194,22 @@ void read_verl_batch(MappedSource& source, bool megatron) {
                      batches = verl_batches(source, megatron, shared);
   const std::int64_t ring =
       megatron ? source.whole(actor_megatron("context_parallel_size"), 1, 1, most_ranks) : 1;
-  if (source.on(actor_key("use_dynamic_bsz")))
+  const bool by_tokens = source.on(actor_key("use_dynamic_bsz"));
+  if (const auto& cluster = source.around().cluster) {
+    const VerlBatch batch{.prompts = prompts,
+                          .responses = samples,
+                          .mini = mini,
+                          .rows = source.says(rows_key) ? said : 0,
+                          .all_rows = all_rows,
+                          .learners = batches,
+                          .ranks = static_cast<std::int64_t>(cluster->ranks()),
+                          .shared = shared,
+                          .megatron = megatron,
+                          .by_tokens = by_tokens};
+    check_prompts(source, batch);
+    if (!megatron && !by_tokens) check_mini_batches(source, batch);
+  }
+  if (by_tokens)
     source.put("job.pack_length", std::to_string(std::max(tokens * shared * ring, longest)),
                tokens_key);
   else if (all_rows > 0)  // of all learners together, as older releases count them

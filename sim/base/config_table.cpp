@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
 
 #include "sim/base/config.hpp"
@@ -41,14 +43,29 @@ std::string in_single_quotes(const std::string& text) {
   return result + "'";
 }
 
-// As YAML in one line, scalars as they were written.
+// A name that means the same with quotes and without: no number, no word of YAML's own.
+bool is_plain_name(const std::string& text) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz", others = "0123456789_./+-";
+  constexpr std::array<std::string_view, 12> own{"true", "false", "yes",  "no",   "on",  "off",
+                                                 "y",    "n",     "null", "none", "inf", "nan"};
+  std::string low = text;
+  std::ranges::transform(low, low.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto is_letter = [&](char c) { return letters.find(c) != letters.npos; };
+  return !low.empty() && (is_letter(low.front()) || low.front() == '/') &&
+         std::ranges::all_of(
+             low, [&](char c) { return is_letter(c) || others.find(c) != others.npos; }) &&
+         std::ranges::find(own, low) == own.end();
+}
+
+// As YAML in one line, scalars as they were written, names without quotes.
 std::string in_one_line(const Node& node) {
   std::string text;
   switch (node.shape) {
     case Shape::nothing:
       return "null";
     case Shape::scalar:
-      return node.quoted ? in_single_quotes(node.scalar) : node.scalar;
+      return node.quoted && !is_plain_name(node.scalar) ? in_single_quotes(node.scalar)
+                                                        : node.scalar;
     case Shape::mapping:
       for (const auto& [key, value] : node.entries)
         text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, in_one_line(value));

@@ -88,6 +88,23 @@ cli("a script of verl with a critic, its model below HOME" ARGS import @WORK@/ow
   OUTPUT "\nmodel: \"qwen2.5-0.5b\" .*\n  critic: true +# algorithm.adv_estimator, line 3\n")
 settings_refused("advantages that verl does not have" verl.sh "adv_estimator=grpo|adv_estimator=grppo"
   "3: algorithm.adv_estimator: expected gae, grpo, grpo_passk, grpo_vectorized, rloo, rloo_vectorized, reinforce_plus_plus, reinforce_plus_plus_baseline, opo, gpg or optimal_token_baseline, found \"grppo\" (did you mean \"grpo\"?)")
+set(actor actor_rollout_ref.actor.ppo)
+settings_refused("a mini-batch of verl above its batch" verl.sh "train_batch_size=64|train_batch_size=16"
+  "4: data.train_batch_size: verl refuses 16 prompts a step, fewer than ${actor}_mini_batch_size = 32: expected at least 32 prompts, or mini-batches of at most 16")
+settings_refused("a batch of verl below the usual mini-batch" verl.sh "ppo_mini_batch_size=32|entropy_coeff=0"
+  "4: data.train_batch_size: verl refuses 64 prompts a step, fewer than ${actor}_mini_batch_size = 256: expected at least 256 prompts, or mini-batches of at most 64")
+settings_refused("a micro-batch of verl that divides no mini-batch" verl.sh "per_gpu=8|per_gpu=6"
+  "9: ${actor}_micro_batch_size_per_gpu: verl refuses 6, which does not divide the 16 rows that a learner has of a mini-batch (32 x 4 responses over 8 learners): expected 4 or 8")
+settings_refused("a micro-batch of all learners of verl that divides no mini-batch" verl.sh "micro_batch_size_per_gpu=8|micro_batch_size=24"
+  "9: ${actor}_micro_batch_size: verl refuses 24, which does not divide ${actor}_mini_batch_size = 32: expected 16 or 32")
+settings_refused("a micro-batch of all learners of verl that is none of each" verl.sh "micro_batch_size_per_gpu=8|micro_batch_size=4"
+  "9: ${actor}_micro_batch_size: verl refuses 4 rows for 8 GPUs: expected at least 8, or ${actor}_micro_batch_size_per_gpu")
+settings_refused("a mini-batch of verl that is none of each learner" verl.sh "mini_batch_size=32|mini_batch_size=1"
+  "8: ${actor}_mini_batch_size: verl refuses 1 prompts x 4 responses, fewer than 8 learners: expected at least 2")
+settings_refused("responses of verl that GPUs do not share" verl.sh "train_batch_size=64|train_batch_size=65"
+  "4: data.train_batch_size: verl refuses 65 prompts x 4 responses, which 8 does not divide (GPUs of trainer.nnodes and n_gpus_per_node): expected 64 or 66 prompts")
+cli("micro-batches of verl by tokens" ARGS memory @WORK@/own.sh
+  SHELL "sed 's/per_gpu=8/per_gpu=6 actor_rollout_ref.actor.use_dynamic_bsz=True/; s/train_batch_size=64/train_batch_size=16/' ${folder}/verl.sh >@WORK@/own.sh; \"$@\"" OUTPUT "\nfits\n")
 settings_refused("a misspelt key of verl" verl.sh "data.train_batch_size|data.train_batch_sizes"
   "4: data.train_batch_sizes: unknown key (did you mean \"train_batch_size\"?)")
 cli("a NeMo-RL file that says its machine alone" ARGS import @WORK@/own.yaml
@@ -126,6 +143,39 @@ cli("what a file cannot say stands in it" ARGS export @ROOT@/tests/cli/settings/
   SHELL "\"$@\" && cat own.toml" OUTPUT "\n# What this file cannot say:\n#   stack: axolotl-liger; here it is fsdp2-eager\n.*\n#   strategy.zero: 3; here it is fsdp\n")
 cli("what a JSON file cannot say is told" ARGS export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --as deepspeed -o own.json
   SHELL "\"$@\" 2>&1 >/dev/null | head -n 1" OUTPUT "^note: own.json cannot say stack: axolotl-liger; here it is deepspeed-hf\n$")
+foreach(kind accelerate axolotl openrlhf)
+  cli("a scenario in JSON as a file of ${kind}" ARGS export own.json --as ${kind} -o out/file
+    SHELL "printf '{\"name\": \"own\", \"model\": \"qwen3-4b\", \"stack\": \"deepspeed-hf\", \"cluster\": {\"node\": \"h100-8\"}, \"job\": {\"sequence\": 4096}, \"strategy\": {\"zero\": 2}}' >own.json; \"$@\" && grep -c Qwen/Qwen3-4B out/file"
+    OUTPUT " --set 'model=qwen3-4b' --set 'cluster={node: h100-8}'\n1\n$")
+endforeach()
+cli("a model in quotes is no other one" ARGS export own.yaml --as deepspeed -o own.json
+  SHELL "sed 's/^\\([a-z]*\\): \\([a-z][a-z0-9.-]*\\)$/\\1: \"\\2\"/' @ROOT@/tests/cli/settings/deepspeed.scenario.yaml >own.yaml; grep -c '\"' own.yaml; \"$@\" | head -n 1"
+  OUTPUT "^[2-9]\nown.json: 0 keys of the scenario it cannot say\n$")
+cli("a model by its parts as a file of Axolotl" ARGS export @ROOT@/tests/cli/settings/pretrain.sh --as axolotl -o own.yaml
+  OUTPUT "^own.yaml: [0-9]+ keys of the scenario it cannot say\nstepsim run own.yaml --from axolotl --set 'model=.architectures: ")
+# Of a model that every layer of has experts, the width of the dense layers that it has not must not be 0.
+function(model_by_parts name output)
+  cli("a script of Megatron of ${name}" ARGS export own.yaml --as megatron -o own.sh
+    SHELL "printf 'name: own\\nmodel: ${name}\\ncluster: {node: h100-8}\\nstack: megatron\\njob: {sequence: 2048}\\nstrategy: {zero: 1}\\n' >own.yaml; \"$@\" && cat own.sh" OUTPUT "${output}")
+endfunction()
+model_by_parts(qwen3-30b-a3b "^own.sh: 0 keys of the scenario it cannot say\n.*\n  --ffn-hidden-size 768 .*\n  --moe-ffn-hidden-size 768 ")
+model_by_parts(mistral-7b "\n# What this file cannot say:\n#   model, window: 4096 tokens; here it is none\n")
+model_by_parts(falcon-7b "#   model, parameters: 6921720704; here it is 9[0-9]+\n#   model, norms: with biases, one for attention and feed-forward; here it is without biases, before attention and feed-forward\n#   model, feed-forward: 18176 wide, without a gate; here it is 18176 wide, with a gate\n")
+model_by_parts(gemma-2-9b "#   model, window: 4096 tokens except in one layer of 2; here it is none\n#   model, norms: without biases, before and behind attention and feed-forward; here it is without biases, before attention and feed-forward\n#   model, logits: bounded; here it is as they are\n")
+model_by_parts(gpt-oss-20b "#   model, attention: 64 heads of 64, 8 for keys and values, sinks; here it is 64 heads of 64, 8 for keys and values\n#   model, window: 128 tokens except in one layer of 2; here it is none\n")
+cli("a model that TorchTitan does not have" ARGS export @ROOT@/tests/cli/tiny.yaml --set model=gemma-2-9b --as torchtitan -o out/own.toml CODE 2
+  ERROR_MATCHES "^stepsim: --as torchtitan: no model of TorchTitan is gemma-2-9b; it has llama-3.2-1b, .*, gpt-oss-120b\n$")
+cli("a model of TorchTitan by its name on Hugging Face" ARGS export @ROOT@/tests/cli/tiny.yaml --set model=meta-llama/Llama-3.1-8B --as torchtitan -o own.toml
+  SHELL "\"$@\" >said && grep -A 2 '^.model.$' own.toml" OUTPUT "^.model.\nname = \"llama3\"\nflavor = \"8B\"\n$")
+# The loss that the stack has is said as well, and the plugin without which Axolotl reads no key of Liger.
+set(liger export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --set strategy.cross_entropy=stack --as axolotl -o own.yaml)
+cli("the loss of Liger's stack as a file of Axolotl" ARGS ${liger} SHELL "\"$@\" && cat own.yaml"
+  OUTPUT "^own.yaml: 0 keys of the scenario it cannot say\n.*\nliger_fused_linear_cross_entropy: true\n.*\nplugins: .axolotl.integrations.liger.LigerPlugin.\n")
+cli("Liger's keys without its plugin" ARGS ${liger}
+  SHELL "\"$@\" >said && sed -i /^plugins/d own.yaml && \"$1\" memory own.yaml --cluster h100-8 && \"$1\" import own.yaml --cluster h100-8"
+  OUTPUT "\nnote: own.yaml: liger_rope, liger_rms_norm, liger_glu_activation, liger_fused_linear_cross_entropy: Axolotl does not read them without plugins: .axolotl.integrations.liger.LigerPlugin.; the step is without them\n.*\nstack: axolotl .*  cross_entropy: logits ")
+cli("pairs whose loss is Liger's as a file of Axolotl" ARGS ${liger} --set job.method=dpo --set job.packing=false --set strategy.cross_entropy=fused
+  SHELL "\"$@\" && cat own.yaml" OUTPUT "\ndpo_use_liger_kernel: true\n")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
   ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2

@@ -2,6 +2,8 @@
 if(NOT COMMAND cli)
   return()
 endif()
+cli("rows and tokens of a data set at once" ARGS run @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml --samples-in-set 10000 --tokens 1e7 CODE 2
+  ERROR "--tokens and --samples-in-set: both say how much data there is, say one of them; rows that are not packed are counted by --samples-in-set")
 set(folder @ROOT@/tests/cli/axolotl)
 set(sft ${folder}/small-sft.8xMI300.yaml)
 set(dpo ${folder}/small-dpo.8xMI300.yaml)

@@ -286,6 +286,15 @@ cli("memory says what each change costs in time" ARGS memory mpt7b-zero2-oom COD
 cli("memory names pairs of changes where no single one is enough" ARGS memory llama32-3b-sft-zero3 --set model=llama-3.1-8b
     --set cluster.node=h100-2 --set strategy.zero=2 --set strategy.checkpointing=none --set job.micro_batch=16 CODE 1
   OUTPUT "no single change that is known here makes it fit\n\nto make it fit, together +needed +verdict +step +tok/s/GPU\n[- ]+\n[a-z_.]+: [a-z0-9]+, [a-z_.]+: ")
+set(keeps_whole "printf 'base_model: meta-llama/Llama-3.1-8B\\nadapter: lora\\nlora_r: 16\\nlora_target_linear: true\\nlora_modules_to_save: [embed_tokens, lm_head]\\nsequence_len: 4096\\nmicro_batch_size: 1\\n' >own.yaml; \"$@\"")
+cli("memory says what of a file is not modelled" ARGS memory own.yaml --cluster h100-8 SHELL "${keeps_whole}"
+  OUTPUT "\n\nnote: own.yaml: lora_modules_to_save [^\n]*: not modelled; the result is without it\n$")
+cli("memory in a line, and what was taken for the file" ARGS memory own.yaml --cluster h100-8 --brief SHELL "${keeps_whole}"
+  OUTPUT " usable: fits, [^\n]*\nnot in the file: model, length of rows, [^\n]*; not modelled: lora_modules_to_save\n$")
+cli("plan says what of a file is not modelled" ARGS plan own.yaml --cluster h100-8 --samples 0 --top 1 SHELL "${keeps_whole}"
+  OUTPUT " were replayed[^$]*\n\nnote: own.yaml: lora_modules_to_save [^\n]*: not modelled; the result is without it\n$")
+cli("memory that does not fit says nothing of the device's own tool" ARGS memory mpt7b-zero2-oom CODE 1
+  SHELL "\"$@\" >said; code=$?; grep -c 'does not fit' said; grep -c 'own tool shows' said; exit $code" OUTPUT "^[1-9][0-9]*\n0\n$")
 cli("memory in a line" ARGS memory mpt7b-zero2-oom --brief CODE 1 OUTPUT "^[0-9.]+ GB of 84.1 GB usable: does not fit, [^\n]+\n$")
 
 # ---- explain ----

@@ -416,7 +416,7 @@ TEST_CASE("verl's generation trains nothing, and a fork's samples are counted",
     const std::string file = folder.file("own.sh");
     std::ofstream(file) << "python3 -m verl.trainer." << program
                         << " actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B data.n_samples=4 "
-                           "data.train_batch_size=64 trainer.n_gpus_per_node=8\n";
+                           "data.train_batch_size=256 trainer.n_gpus_per_node=8\n";
     return translate_source(data, file, {}).value();
   };
   CHECK(value_at(of_script("main_ppo"), "job.num_samples_per_prompt_rollout") == "4");
@@ -437,7 +437,7 @@ TEST_CASE("verl's defaults are those of the release beside the script", "[scenar
   const auto of_script = [&] {
     const std::string file = folder.file("examples/ppo/own.sh");
     std::ofstream(file) << "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path="
-                           "Qwen/Qwen2.5-7B data.train_batch_size=128 "
+                           "Qwen/Qwen2.5-7B data.train_batch_size=256 "
                            "actor_rollout_ref.actor.fsdp_config.grad_offload=False\n";
     return translate_source(data, file, {}).value();
   };

@@ -85,6 +85,7 @@ std::string classes_table(const Footprint& f, const std::string& device) {
 }
 
 std::string shown_text(const Footprint& f) {
+  if (f.margin.value < 0) return "";  // it never comes to show it
   if (f.mapped > 0)
     return fmt::format(
         "nearly full: in each step the allocator gives idle memory back and maps it anew, which "
