@@ -14,6 +14,7 @@
 #include "analysis/studies/plan/grpo_plans.hpp"
 #include "scenarios/expert_rules.hpp"
 #include "scenarios/import/sources.hpp"
+#include "scenarios/keys/resolved.hpp"
 #include "scenarios/parallel_rules.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
@@ -406,6 +407,14 @@ bool varies(const PlanSpace& space, const std::string& key) {
   });
 }
 
+// Whether a plan leaves this as plain as the job that was asked about has it.
+bool stays_off(const PlanSpace& space, const std::string& key, const std::string& value) {
+  if (value != "none" && value != "false") return false;
+  const std::vector<ResolvedKey> keys = resolved_keys(space.asked);
+  const auto own = std::ranges::find(keys, key, &ResolvedKey::path);
+  return own == keys.end() || own->value == value;
+}
+
 }  // namespace
 
 PlanSpace plan_space(const PlanQuestion& asked) {
@@ -453,7 +462,7 @@ std::string plan_text(const PlanSpace& space, const JobPlan& plan) {
     text += fmt::format(", {}", to_text(plan.sizes.schedule));
   text += fmt::format(", micro-batch {}", plan.sizes.rows);
   for (const auto& [key, value] : space.kinds[plan.kind].settings) {
-    if (value == "none" || value == "false" || !varies(space, key)) continue;
+    if (!varies(space, key) || stays_off(space, key, value)) continue;
     text += fmt::format(", {}", last(key));
     if (value != "true") text += fmt::format(" {}", value);
   }
