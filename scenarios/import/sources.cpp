@@ -66,7 +66,7 @@ Document content_of(const std::string& file) {
 
 std::optional<Translation> translate_source(const std::string& data, const std::string& file,
                                             Settings settings) {
-  const OpenedSource opened = open_source(data, file, settings);
+  OpenedSource opened = open_source(data, file, settings);
   if (opened.kind->translate == nullptr) {
     for (const std::string_view key : {set_tokens_setting, set_samples_setting})
       if (!said(settings, key).empty())
@@ -76,6 +76,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     return std::nullopt;
   }
   SourceQuestion question{.data = data, .file = opened.file, .settings = settings};
+  question.variables = settle_variables(opened.document);
   question.set_tokens = count_said(settings, set_tokens_setting, "--tokens");
   question.set_samples = count_said(settings, set_samples_setting, "--samples-in-set");
   if (opened.script) {
