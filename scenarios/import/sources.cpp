@@ -51,6 +51,21 @@ void keep_allocator(const SourceQuestion& question, Translation& translation) {
   }
 }
 
+// Where only a run knows how many nodes or GPUs the launcher is told.
+void tell_unknown_counts(const SourceQuestion& question, Translation& translation) {
+  if (question.launch == nullptr) return;
+  for (const UnknownCount& each : question.launch->unknown) {
+    if (question.decides(each.nodes ? "cluster.nodes" : "cluster.gpus_per_node")) continue;
+    const std::string set =
+        each.word.variable.empty() ? "" : fmt::format("--set {}=N or ", each.word.variable);
+    translation.assumptions.push_back(
+        {each.nodes ? "number of nodes" : "GPUs of each node",
+         each.nodes ? "1" : "as if that were not said",
+         fmt::format("{} depends on {}", each.option, each.word.unknown),
+         set + (each.nodes ? "--nodes N" : "--set cluster.gpus_per_node=N")});
+  }
+}
+
 }  // namespace
 
 bool is_script(const std::string& file) {
@@ -90,6 +105,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
     keep_allocator(question, translation);
+    tell_unknown_counts(question, translation);
     for (const UnknownArgument& each : opened.unknown)
       translation.keys.push_back(
           {each.key, each.word.line, KeyFate::without_effect, "not known without a run"});
