@@ -204,6 +204,42 @@ AccelerateFile read_accelerate(const std::string& file) {
   return result;
 }
 
+namespace {
+
+// Options of the launcher as keys of its file, as far as they belong to this kind of sharding.
+void lay_options(Document& document, const Launch& launch, const std::string& sharding) {
+  const bool deepspeed = sharding == "DEEPSPEED", fsdp = sharding == "FSDP";
+  document.set("distributed_type", sharding);
+  for (const auto& [name, word] : launch.options) {
+    if (!word.unknown.empty()) continue;
+    const bool own = name == "deepspeed_config_file" || name == "zero_stage" ||
+                     name.starts_with("offload_") || name == "deepspeed_moe_layer_cls_names";
+    const std::string block = own && deepspeed                    ? "deepspeed_config."
+                              : fsdp && name.starts_with("fsdp_") ? "fsdp_config."
+                              : name == "mixed_precision"         ? ""
+                                                                  : "-";
+    if (block != "-") document.set(block + name, yaml_quoted(word.text));
+  }
+}
+
+}  // namespace
+
+void lay_options_over(AccelerateFile& accelerate, const Launch& launch) {
+  const auto says = [&](const char* name) { return launch.options.contains(name); };
+  std::string sharding = accelerate.sharding;
+  if (says("multi_gpu")) sharding = "MULTI_GPU";
+  if (says("use_deepspeed")) sharding = "DEEPSPEED";
+  if (says("use_fsdp")) sharding = "FSDP";
+  Document document = parse_document(accelerate.text, accelerate.file);
+  lay_options(document, launch, sharding);
+  if (sharding == "DEEPSPEED" && !document.peek("deepspeed_config"))
+    document.set("deepspeed_config.zero_stage", "2");
+  if (sharding == "FSDP" && !document.peek("fsdp_config"))
+    document.set("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD");
+  accelerate.sharding = sharding;
+  accelerate.text = document.canonical();
+}
+
 std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
                                                     const std::string& script) {
   const auto says = [&](const char* name) { return launch.options.contains(name); };
@@ -215,17 +251,7 @@ std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
   result.file = script;
   result.sharding = deepspeed ? "DEEPSPEED" : "FSDP";
   Document document = parse_document("{}", script);
-  document.set("distributed_type", result.sharding);
-  for (const auto& [name, word] : launch.options) {
-    if (!word.unknown.empty()) continue;
-    const bool own = name == "deepspeed_config_file" || name == "zero_stage" ||
-                     name.starts_with("offload_") || name == "deepspeed_moe_layer_cls_names";
-    const std::string block = own && deepspeed                    ? "deepspeed_config."
-                              : fsdp && name.starts_with("fsdp_") ? "fsdp_config."
-                              : name == "mixed_precision"         ? ""
-                                                                  : "-";
-    if (block != "-") document.set(block + name, yaml_quoted(word.text));
-  }
+  lay_options(document, launch, result.sharding);
   if (!document.peek("deepspeed_config") && deepspeed)
     document.set("deepspeed_config.zero_stage", "2");
   if (!document.peek("fsdp_config") && fsdp)

@@ -233,6 +233,7 @@ class TrainerReader {
                                     "here",
                                     said)}});
     accelerate_ = read_accelerate(*file);
+    if (launched) lay_options_over(*accelerate_, *question_.launch);
   }
 
   void read_length(const RunWords& run) {

@@ -151,4 +151,18 @@ TEST_CASE("arguments of launch lines in each program's own form", "[scenarios][s
   CHECK(value_at(titan, "job.sequence") == "4096");
 }
 
+TEST_CASE("Accelerate's options stand over its file", "[scenarios][sources]") {
+  const std::string file = "distributed_type: MULTI_GPU\nnum_processes: 8\n";
+  const auto zero = [&](const std::string& options) {
+    return value_at(
+        translate({{"a.yaml", file},
+                   {"own.sh", "accelerate launch --config_file a.yaml " + options + " " + own}}),
+        "strategy.zero");
+  };
+  CHECK(zero("") == "0");
+  CHECK(zero("--use_deepspeed --zero_stage 2") == "2");
+  CHECK(zero("--use_deepspeed --zero_stage=3") == "3");
+  CHECK(zero("--use_fsdp") == "fsdp");
+}
+
 }  // namespace stepsim
