@@ -165,4 +165,39 @@ TEST_CASE("Accelerate's options stand over its file", "[scenarios][sources]") {
   CHECK(zero("--use_fsdp") == "fsdp");
 }
 
+TEST_CASE("TRL's command line hands keys on to Accelerate", "[scenarios][sources]") {
+  const std::string keys = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\n";
+  for (const auto& [name, expected] : Files{{"single_gpu", "0"},
+                                            {"multi_gpu", "0"},
+                                            {"zero1", "1"},
+                                            {"zero2", "2"},
+                                            {"zero3", "3"},
+                                            {"fsdp1", "fsdp"},
+                                            {"fsdp2", "fsdp"}}) {
+    INFO(name);
+    const Translation read = translate({{"a.yaml", keys + "accelerate_config: " + name + "\n"},
+                                        {"own.sh", "trl sft --config a.yaml\n"}});
+    CHECK(value_at(read, "strategy.zero") == expected);
+    CHECK(machine_of(read) == (name == "single_gpu" ? "1 of h100-8" : "h100-8"));
+  }
+  const Translation flags =
+      translate({{"own.sh",
+                  "trl sft --model_name_or_path Qwen/Qwen2.5-7B --accelerate_config zero2 "
+                  "--num_processes 4\n"}});
+  CHECK(value_at(flags, "strategy.zero") == "2");
+  CHECK(machine_of(flags) == "4 of h100-8");
+  CHECK(machine_of(translate({{"a.yaml", keys + "num_processes: 16\nnum_machines: 2\n"}})) ==
+        "2 x h100-8");
+  CHECK(value_at(translate({{"mine.yaml",
+                             "distributed_type: DEEPSPEED\ndeepspeed_config: "
+                             "{zero_stage: 1}\n"},
+                            {"a.yaml", keys + "accelerate_config: mine.yaml\n"}}),
+                 "strategy.zero") == "1");
+  CHECK_THROWS_WITH(translate({{"a.yaml", keys + "accelerate_config: zreo3\n"}}),
+                    Catch::Contains("a.yaml:3: accelerate_config: expected fsdp1, ") &&
+                        Catch::EndsWith("found \"zreo3\" (did you mean \"zero3\"?)"));
+  CHECK_THROWS_WITH(translate({{"a.yaml", keys + "num_processes: 3\nnum_machines: 2\n"}}),
+                    Catch::Contains("num_processes: 2 machines cannot share 3 processes alike"));
+}
+
 }  // namespace stepsim
