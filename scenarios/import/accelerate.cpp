@@ -177,6 +177,34 @@ void put_few_bits(MappedSource& source, const std::string& file, const Table& ro
                        fmt::format("{}: fp8_config.backend", file));
 }
 
+// torch.compile, sizes of groups that the trainer is given, and a run without GPUs.
+void put_other_blocks(MappedSource& source, const std::string& file, const Table& root) {
+  const auto not_modelled = [&](std::string_view key, const std::string& value,
+                                std::string_view why) {
+    source.note(fmt::format("{}: {}: {} is not modelled: {}", file, key, value, why));
+  };
+  if (root.is_mapping("dynamo_config")) {
+    const std::string backend =
+        in_small_letters(bare(text_or_nothing(root.table("dynamo_config"), "dynamo_backend")));
+    if (backend == "inductor" && !source.on("torch_compile"))
+      Putter(source, file).put("strategy.compile", "true", "dynamo_config.dynamo_backend");
+    else if (!backend.empty() && backend != "no" && backend != "inductor")
+      not_modelled("dynamo_config.dynamo_backend", backend, "the result is without it");
+  }
+  if (root.is_mapping("parallelism_config")) {
+    const Table block = root.table("parallelism_config");
+    for (const std::string& key : block.keys()) {
+      const std::string size = bare(text_or_nothing(block, key));
+      const bool counts = key.ends_with("tp_size") || key.ends_with("cp_size") ||
+                          key.ends_with("sp_size") || key.ends_with("dp_replicate_size");
+      if (counts && !size.empty() && size != "0" && size != "1")
+        not_modelled("parallelism_config." + key, size, "all GPUs have different rows");
+    }
+  }
+  if (is_yes(bare(text_or_nothing(root, "use_cpu"))))
+    not_modelled("use_cpu", "true", "the GPUs are used");
+}
+
 }  // namespace
 
 AccelerateFile read_accelerate(const std::string& file) {
@@ -283,6 +311,7 @@ AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& acceler
     result.sharding = put_replicas(source, config_option);
   }
   put_few_bits(source, file, root);
+  put_other_blocks(source, file, root);
   document.finish(Leftovers::allowed);
   return result;
 }

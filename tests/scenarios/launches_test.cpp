@@ -200,4 +200,42 @@ TEST_CASE("TRL's command line hands keys on to Accelerate", "[scenarios][sources
                     Catch::Contains("num_processes: 2 machines cannot share 3 processes alike"));
 }
 
+TEST_CASE("strategies of FSDP by words and by Accelerate's numbers", "[scenarios][sources]") {
+  const auto read = [](const std::string& more) {
+    return translate({{"a.yaml", "distributed_type: FSDP\nnum_processes: 8\n" + more},
+                      {"own.sh", "accelerate launch --config_file a.yaml " + own}});
+  };
+  const auto says = [&](const std::string& strategy) {
+    const Translation one = read("fsdp_config: {fsdp_sharding_strategy: " + strategy + "}\n");
+    return value_at(one, "strategy.zero") + " " +
+           value_at(one, "strategy.fsdp.reshard_after_forward");
+  };
+  for (const auto& [word, expected] : Files{{"FULL_SHARD", "fsdp "},
+                                            {"1", "fsdp "},
+                                            {"SHARD_GRAD_OP", "fsdp false"},
+                                            {"2", "fsdp false"},
+                                            {"NO_SHARD", "0 "},
+                                            {"3", "0 "},
+                                            {"HYBRID_SHARD", "hsdp "},
+                                            {"4", "hsdp "},
+                                            {"HYBRID_SHARD_ZERO2", "hsdp false"},
+                                            {"5", "hsdp false"}}) {
+    INFO(word);
+    CHECK(says(word) == expected);
+  }
+  const Translation arguments = translate(
+      {{"own.sh", "torchrun --nproc_per_node 8 train.py --fsdp no_shard " + own.substr(9)}});
+  CHECK(value_at(arguments, "strategy.zero") == "0");
+  CHECK_THAT(fmt::format("{}", fmt::join(arguments.notes, "\n")),
+             Catch::Contains("fsdp: NO_SHARD leaves everything on each GPU"));
+  const Translation others = read(
+      "fsdp_config: {fsdp_version: 2}\nuse_cpu: true\ndynamo_config: {dynamo_backend: INDUCTOR}\n"
+      "parallelism_config: {parallelism_config_tp_size: 2}\n");
+  CHECK(value_at(others, "strategy.compile") == "true");
+  const std::string notes = fmt::format("{}", fmt::join(others.notes, "\n"));
+  CHECK_THAT(notes, Catch::Contains("a.yaml: use_cpu: true is not modelled: the GPUs are used"));
+  CHECK_THAT(notes, Catch::Contains("parallelism_config.parallelism_config_tp_size: 2 is not "
+                                    "modelled: all GPUs have different rows"));
+}
+
 }  // namespace stepsim
