@@ -23,7 +23,7 @@ bool is_variable(std::string_view name) {
   });
 }
 
-std::string without_blanks(std::string_view text) {
+std::string trimmed_word(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
   if (begin == std::string_view::npos) return "";
   return std::string(text.substr(begin, text.find_last_not_of(' ') - begin + 1));
@@ -41,9 +41,9 @@ std::optional<VariableWords> variable_in(std::string_view inside) {
     if (!inside.starts_with(resolver)) continue;
     inside.remove_prefix(resolver.size());
     const std::size_t comma = inside.find(',');
-    VariableWords words{without_blanks(inside.substr(0, comma))};
+    VariableWords words{trimmed_word(inside.substr(0, comma))};
     if (comma != std::string_view::npos)
-      words.otherwise = without_quotes(without_blanks(inside.substr(comma + 1)));
+      words.otherwise = without_quotes(trimmed_word(inside.substr(comma + 1)));
     return is_variable(words.name) ? std::optional(words) : std::nullopt;
   }
   const std::size_t sign = std::min(inside.find(":-"), inside.find('-'));

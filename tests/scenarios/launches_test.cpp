@@ -149,6 +149,13 @@ TEST_CASE("arguments of launch lines in each program's own form", "[scenarios][s
         "torchrun --nproc_per_node=8 -m torchtitan.train --job.config-file tt.toml "
         "--training.seq-len 4096\n"}});
   CHECK(value_at(titan, "job.sequence") == "4096");
+  CHECK(machine_of(titan) == "h100-8");
+  const Translation some = translate(
+      {{"tt.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\n"},
+       {"own.sh",
+        "torchrun --nnodes 2 --nproc_per_node=4 -m torchtitan.train --job.config_file "
+        "tt.toml\n"}});
+  CHECK(machine_of(some) == "2 x 4 of h100-8");
 }
 
 TEST_CASE("Accelerate's options stand over its file", "[scenarios][sources]") {
