@@ -177,6 +177,34 @@ void put_few_bits(MappedSource& source, const std::string& file, const Table& ro
                        fmt::format("{}: fp8_config.backend", file));
 }
 
+// torch.compile, sizes of groups that the trainer is given, and a run without GPUs.
+void put_other_blocks(MappedSource& source, const std::string& file, const Table& root) {
+  const auto not_modelled = [&](std::string_view key, const std::string& value,
+                                std::string_view why) {
+    source.note(fmt::format("{}: {}: {} is not modelled: {}", file, key, value, why));
+  };
+  if (root.is_mapping("dynamo_config")) {
+    const std::string backend =
+        in_small_letters(bare(text_or_nothing(root.table("dynamo_config"), "dynamo_backend")));
+    if (backend == "inductor" && !source.on("torch_compile"))
+      Putter(source, file).put("strategy.compile", "true", "dynamo_config.dynamo_backend");
+    else if (!backend.empty() && backend != "no" && backend != "inductor")
+      not_modelled("dynamo_config.dynamo_backend", backend, "the result is without it");
+  }
+  if (root.is_mapping("parallelism_config")) {
+    const Table block = root.table("parallelism_config");
+    for (const std::string& key : block.keys()) {
+      const std::string size = bare(text_or_nothing(block, key));
+      const bool counts = key.ends_with("tp_size") || key.ends_with("cp_size") ||
+                          key.ends_with("sp_size") || key.ends_with("dp_replicate_size");
+      if (counts && !size.empty() && size != "0" && size != "1")
+        not_modelled("parallelism_config." + key, size, "all GPUs have different rows");
+    }
+  }
+  if (is_yes(bare(text_or_nothing(root, "use_cpu"))))
+    not_modelled("use_cpu", "true", "the GPUs are used");
+}
+
 }  // namespace
 
 AccelerateFile read_accelerate(const std::string& file) {
@@ -204,6 +232,42 @@ AccelerateFile read_accelerate(const std::string& file) {
   return result;
 }
 
+namespace {
+
+// Options of the launcher as keys of its file, as far as they belong to this kind of sharding.
+void lay_options(Document& document, const Launch& launch, const std::string& sharding) {
+  const bool deepspeed = sharding == "DEEPSPEED", fsdp = sharding == "FSDP";
+  document.set("distributed_type", sharding);
+  for (const auto& [name, word] : launch.options) {
+    if (!word.unknown.empty()) continue;
+    const bool own = name == "deepspeed_config_file" || name == "zero_stage" ||
+                     name.starts_with("offload_") || name == "deepspeed_moe_layer_cls_names";
+    const std::string block = own && deepspeed                    ? "deepspeed_config."
+                              : fsdp && name.starts_with("fsdp_") ? "fsdp_config."
+                              : name == "mixed_precision"         ? ""
+                                                                  : "-";
+    if (block != "-") document.set(block + name, yaml_quoted(word.text));
+  }
+}
+
+}  // namespace
+
+void lay_options_over(AccelerateFile& accelerate, const Launch& launch) {
+  const auto says = [&](const char* name) { return launch.options.contains(name); };
+  std::string sharding = accelerate.sharding;
+  if (says("multi_gpu")) sharding = "MULTI_GPU";
+  if (says("use_deepspeed")) sharding = "DEEPSPEED";
+  if (says("use_fsdp")) sharding = "FSDP";
+  Document document = parse_document(accelerate.text, accelerate.file);
+  lay_options(document, launch, sharding);
+  if (sharding == "DEEPSPEED" && !document.peek("deepspeed_config"))
+    document.set("deepspeed_config.zero_stage", "2");
+  if (sharding == "FSDP" && !document.peek("fsdp_config"))
+    document.set("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD");
+  accelerate.sharding = sharding;
+  accelerate.text = document.canonical();
+}
+
 std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
                                                     const std::string& script) {
   const auto says = [&](const char* name) { return launch.options.contains(name); };
@@ -215,17 +279,7 @@ std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
   result.file = script;
   result.sharding = deepspeed ? "DEEPSPEED" : "FSDP";
   Document document = parse_document("{}", script);
-  document.set("distributed_type", result.sharding);
-  for (const auto& [name, word] : launch.options) {
-    if (!word.unknown.empty()) continue;
-    const bool own = name == "deepspeed_config_file" || name == "zero_stage" ||
-                     name.starts_with("offload_") || name == "deepspeed_moe_layer_cls_names";
-    const std::string block = own && deepspeed                    ? "deepspeed_config."
-                              : fsdp && name.starts_with("fsdp_") ? "fsdp_config."
-                              : name == "mixed_precision"         ? ""
-                                                                  : "-";
-    if (block != "-") document.set(block + name, yaml_quoted(word.text));
-  }
+  lay_options(document, launch, result.sharding);
   if (!document.peek("deepspeed_config") && deepspeed)
     document.set("deepspeed_config.zero_stage", "2");
   if (!document.peek("fsdp_config") && fsdp)
@@ -258,6 +312,7 @@ AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& acceler
   }
   put_few_bits(source, file, root);
   result.threads = root.integer_or("num_cpu_threads_per_process", 0, 0, most_host_threads);
+  put_other_blocks(source, file, root);
   document.finish(Leftovers::allowed);
   return result;
 }

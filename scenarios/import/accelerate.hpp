@@ -24,6 +24,9 @@ AccelerateFile read_accelerate(const std::string& file);
 std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
                                                     const std::string& script);
 
+// The same beside a file, over which they stand.
+void lay_options_over(AccelerateFile& accelerate, const Launch& launch);
+
 // What it says of the sharding; nothing where it leaves that to the arguments. `checkpointing`:
 // FSDP computes layers again.
 struct AcceleratePut {

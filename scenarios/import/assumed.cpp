@@ -57,6 +57,13 @@ std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const Gp
                                         std::string& why) {
   const std::filesystem::path file(question.file);
   const auto gpus = static_cast<std::uint32_t>(std::max<std::int64_t>(said.gpus, 0));
+  const bool asked = question.launch != nullptr && !question.launch->gpu.empty();
+  if (auto machine =
+          asked ? gpu_in_name(question.data, question.launch->gpu, gpus) : std::nullopt) {
+    machine->nodes = static_cast<std::uint32_t>(std::max<std::int64_t>(said.nodes, 1));
+    why = fmt::format("the queue is asked for {}, and {}", question.launch->gpu, said.why);
+    return machine;
+  }
   for (const bool folder : {false, true}) {
     const std::string name = (folder ? file.parent_path() : file).filename().string();
     auto machine = gpu_in_name(question.data, name, gpus);

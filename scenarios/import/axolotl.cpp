@@ -441,10 +441,13 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   MappedSource source(question, document, "Axolotl", "axolotl");
   source.put_model("base_model");
   const std::int64_t ranks = ranks_said(source);
+  const bool alone = word_at(source, "rl") == "grpo";
   assume_machine(question, source.root(), source.result(),
-                 {.gpus = ranks,
-                  .why = "dp_shard_size and the sizes beside it make so many",
-                  .learners_alone = word_at(source, "rl") == "grpo"});
+                 ranks > 0 || alone
+                     ? GpusOfSource{.gpus = ranks,
+                                    .why = "dp_shard_size and the sizes beside it make so many",
+                                    .learners_alone = alone}
+                     : gpus_of(question));
   source.look_around();
   check_ranks(source, ranks);
   put_stack(source);

@@ -14,6 +14,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -70,6 +71,7 @@ class TrainerReader {
     find_accelerate();
     GpusOfSource gpus = gpus_of(question_);
     if (gpus.gpus == 0 && accelerate_) gpus = accelerate_->gpus;
+    if (const GpusOfSource said = own_processes(); said.gpus > 0) gpus = said;
     launched_ = gpus;
     if (grpo()) gpus = with_server(source_, grpo_words(), gpus);
     assume_machine(question_, source_.root(), source_.result(), gpus);
@@ -242,7 +244,51 @@ class TrainerReader {
     return {.sharded = stage > 0, .stage_3 = stage == 3, .optimizer_on_host = offload && stage > 0};
   }
 
+  // `trl sft` hands keys on to Accelerate, as arguments and from its file.
+  bool hands_on() const {
+    return program_.table == "trl" &&
+           (question_.launch == nullptr || question_.launch->program.starts_with("trl "));
+  }
+
+  GpusOfSource own_processes() {
+    if (!hands_on() || !source_.says("num_processes")) return {};
+    const std::int64_t gpus = source_.whole("num_processes", 0, 1, most_ranks),
+                       nodes = source_.whole("num_machines", 1, 1, most_ranks);
+    if (gpus == 0 || gpus % nodes == 0)
+      return {gpus, nodes, fmt::format("num_processes: {}", gpus), gpus / nodes};
+    source_.problem("num_processes",
+                    fmt::format("{} machines cannot share {} processes alike", nodes, gpus));
+    return {};
+  }
+
+  // The file that `accelerate_config` names: one that TRL comes with, or a path.
+  void find_named_accelerate() {
+    if (!hands_on() || accelerate_) return;
+    const std::string said = source_.text("accelerate_config");
+    if (said.empty()) return;
+    const std::string folder = data_file(question_.data, "scenarios/import/trl-accelerate");
+    std::vector<std::string> known;
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+      known.push_back(entry.path().stem().string());
+    std::sort(known.begin(), known.end());
+    const auto file =
+        holds(known, said) ? fmt::format("{}/{}.yaml", folder, said) : find_beside(question_, said);
+    if (file) {
+      accelerate_ = read_accelerate(*file);
+      return;
+    }
+    source_.problem("accelerate_config",
+                    fmt::format("expected {}, or a file beside this one, found \"{}\"{}",
+                                one_of(known), said, did_you_mean(said, known)));
+  }
+
   void find_accelerate() {
+    find_told_accelerate();
+    find_named_accelerate();
+  }
+
+  void find_told_accelerate() {
     std::string said;
     for (const auto& [key, value] : question_.settings)
       if (key == accelerate_setting) said = value;
@@ -260,6 +306,7 @@ class TrainerReader {
                                     "here",
                                     said)}});
     accelerate_ = read_accelerate(*file);
+    if (launched) lay_options_over(*accelerate_, *question_.launch);
   }
 
   void read_length(const RunWords& run) {

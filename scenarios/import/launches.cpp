@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <span>
 
+#include "scenarios/import/slurm_words.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/base/whole_file.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -47,7 +49,7 @@ bool is_option(const ShellWord& word) {
 
 struct Launcher {
   std::vector<std::string> called, flags;
-  std::string gpus, processes, nodes, file, devices, gpus_short;
+  std::string gpus, processes, nodes, file, devices, gpus_short, hosts;
 };
 
 struct KnownLaunchers {
@@ -56,6 +58,7 @@ struct KnownLaunchers {
   std::string nodes_behind, gpus_behind;  // options of those that end with dashes
   // Programs that start their own processes, and the variables that say how many.
   std::vector<std::string> on_their_own;
+  std::vector<std::string> on_all_gpus;  // of these, where no variable says how many
   std::string gpus_told, nodes_told;
 };
 
@@ -69,10 +72,12 @@ KnownLaunchers known_launchers(const std::string& data) {
                        root.text("nodes_of_dashes"),
                        root.text("gpus_of_dashes"),
                        {},
+                       {},
                        "",
                        ""};
   const Table own = root.table("on_their_own");
   known.on_their_own = own.texts("programs");
+  known.on_all_gpus = own.texts("on_all_gpus");
   known.gpus_told = own.text("gpus");
   known.nodes_told = own.text("nodes");
   const Table launchers = root.table("launchers");
@@ -81,7 +86,7 @@ KnownLaunchers known_launchers(const std::string& data) {
     known.launchers.push_back({each.texts("called"), each.texts("flags"), each.text_or("gpus", ""),
                                each.text_or("processes", ""), each.text_or("nodes", ""),
                                each.text_or("file", ""), each.text_or("devices", ""),
-                               each.text_or("gpus_short", "")});
+                               each.text_or("gpus_short", ""), each.text_or("hosts", "")});
   }
   document.finish();
   return known;
@@ -90,8 +95,8 @@ KnownLaunchers known_launchers(const std::string& data) {
 // Takes the words of a command apart: wrappers, launchers, the program.
 class CommandReader {
  public:
-  CommandReader(const KnownLaunchers& known, const ShellCommand& command)
-      : known_(known), words_(command.words) {
+  CommandReader(const KnownLaunchers& known, const ShellScript& script, const ShellCommand& command)
+      : known_(known), script_(script), words_(command.words), asked_(script.directives) {
     launch_.line = command.line;
     launch_.environment = command.environment;
   }
@@ -104,6 +109,7 @@ class CommandReader {
       if (is_python(name)) {
         if (!python()) return std::nullopt;
       } else if (const Launcher* launcher = launcher_called(name)) {
+        by_slurm_ = false;
         options_of(*launcher);
       } else {
         break;
@@ -113,8 +119,10 @@ class CommandReader {
     if (launch_.program.empty() && !words_.empty()) named_program();
     if (launch_.program.empty()) return std::nullopt;
     launch_.arguments.assign(words_.begin(), words_.end());
+    hand_on_to_launcher();
     count_processes();
     count_devices();
+    count_asked();
     return std::move(launch_);
   }
 
@@ -146,6 +154,13 @@ class CommandReader {
       const auto place = std::find_if(words_.begin() + 1, words_.end(), [&](const ShellWord& word) {
         return starts_something(word);
       });
+      const auto srun = std::find_if(words_.begin(), place, [](const ShellWord& word) {
+        return program_in(word.text) == "srun";
+      });
+      by_slurm_ = srun != place;
+      for (const auto& [key, value] :
+           slurm_options(texts_of(std::span(srun, place), &ShellWord::text)))
+        asked_[key] = value;
       drop(static_cast<std::size_t>(place - words_.begin()));
     }
     if (words_.empty() || !starts_something(words_.front())) return false;
@@ -233,7 +248,13 @@ class CommandReader {
     if (const auto nodes = number(launcher.nodes)) launch_.nodes = nodes;
     for (const std::string* said : {&launcher.gpus, &launcher.gpus_short})
       if (const auto gpus = number(*said)) launch_.gpus = gpus;
-    const std::int64_t nodes = launch_.nodes.value_or(1);
+    count_hosts(launcher);
+    for (const std::string* said :
+         {&launcher.nodes, &launcher.gpus, &launcher.gpus_short, &launcher.processes})
+      if (const auto place = launch_.options.find(*said);
+          place != launch_.options.end() && !place->second.unknown.empty())
+        launch_.unknown.push_back({said == &launcher.nodes, *said, place->second});
+    const std::int64_t nodes = launch_.nodes.value_or(slurm_counts(asked_).nodes.value_or(1));
     // Who hands a command to several nodes takes its processes for those of one.
     if (const auto all = number(launcher.processes); all && per_node_)
       launch_.gpus = *all;
@@ -244,6 +265,70 @@ class CommandReader {
     if (const auto place = launch_.options.find(launcher.devices); place != launch_.options.end())
       include_devices(place->second.text);
     if (!words_.empty() && !is_python(program_in(words_.front().text))) take_program();
+  }
+
+  // Lines "name slots=8" of the file beside the script.
+  void count_hosts(const Launcher& launcher) {
+    const auto option = launch_.options.find(launcher.hosts);
+    if (launcher.hosts.empty() || option == launch_.options.end()) return;
+    const std::filesystem::path said(option->second.text);
+    std::error_code failed;
+    std::filesystem::path file = std::filesystem::path(script_.file).parent_path() / said;
+    if (!std::filesystem::is_regular_file(file, failed)) file = said;
+    if (!std::filesystem::is_regular_file(file, failed)) {
+      ShellWord word = option->second;
+      if (word.unknown.empty())
+        word.unknown = fmt::format("{}, which is not beside the script", word.text);
+      return launch_.unknown.push_back({true, launcher.hosts, word});
+    }
+    std::int64_t hosts = 0;
+    std::optional<std::int64_t> slots;
+    constexpr std::string_view mark = "slots=";
+    const std::string text = read_text(file.string());
+    for (std::string_view line : lines_in(text)) {
+      line = line.substr(0, line.find('#'));
+      const std::size_t at = line.find(mark);
+      if (at == std::string_view::npos) continue;
+      line.remove_prefix(at + mark.size());
+      const auto here = whole_number(std::string(line.substr(0, line.find_first_of(" \t\r"))));
+      if (here) slots = std::min(*here, slots.value_or(*here));
+      ++hosts;
+    }
+    if (hosts == 0) return;
+    if (!launch_.nodes) launch_.nodes = hosts;
+    if (!launch_.gpus) launch_.gpus = slots;
+  }
+
+  // "axolotl train x.yaml --launcher torchrun -- --nproc_per_node=2"
+  void hand_on_to_launcher() {
+    const auto dashes = std::find_if(words_.begin(), words_.end(),
+                                     [](const ShellWord& word) { return word.text == "--"; });
+    if (dashes == words_.end() || !launch_.program.starts_with("axolotl")) return;
+    const CommandWords own(words_.begin(), dashes);
+    std::string name = "accelerate";
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      constexpr std::string_view option = "--launcher";
+      if (own[i].text == option && i + 1 < own.size()) name = own[i + 1].text;
+      if (own[i].text.starts_with(fmt::format("{}=", option)))
+        name = own[i].text.substr(option.size() + 1);
+    }
+    launch_.arguments.assign(own.begin(), own.end());
+    words_ = CommandWords(dashes + 1, words_.end());
+    for (const Launcher& each : known_.launchers)
+      if (program_in(each.called.front()).starts_with(name)) options_of(each);
+    words_ = {};
+  }
+
+  // What the queue is asked for counts where no launcher says it.
+  void count_asked() {
+    const SlurmCounts asked = slurm_counts(asked_);
+    if (!launch_.nodes) launch_.nodes = asked.nodes;
+    if (!launch_.gpus && launch_.file.text.empty())
+      launch_.gpus = asked.gpus ? asked.gpus : by_slurm_ ? asked.tasks : std::nullopt;
+    launch_.gpu = asked.gpu;
+    std::erase_if(launch_.unknown, [&](const UnknownCount& each) {
+      return (each.nodes ? launch_.nodes : launch_.gpus).has_value();
+    });
   }
 
   // "localhost:0,1,2"
@@ -259,6 +344,7 @@ class CommandReader {
     const std::string name = program_in(words_.front().text);
     if (holds(known_.programs, name) && words_.size() > 1 && !is_option(words_[1])) {
       launch_.program = fmt::format("{} {}", name, words_[1].text);
+      by_slurm_ = false;
       drop(2);
     } else if (name.ends_with(".py")) {
       take_program();
@@ -273,7 +359,8 @@ class CommandReader {
       const auto place = launch_.environment.find(variable);
       return place == launch_.environment.end() ? std::nullopt : whole_number(place->second.text);
     };
-    launch_.gpus = told(known_.gpus_told).value_or(1);
+    launch_.gpus = told(known_.gpus_told);
+    if (!launch_.gpus && !holds(known_.on_all_gpus, name)) launch_.gpus = 1;
     launch_.nodes = told(known_.nodes_told);
   }
 
@@ -289,9 +376,12 @@ class CommandReader {
   }
 
   const KnownLaunchers& known_;
+  const ShellScript& script_;
   CommandWords words_;
+  std::map<std::string, std::string> asked_;  // of the queue, by name
   Launch launch_{};
   bool per_node_ = false;
+  bool by_slurm_ = false;  // srun starts the processes themselves
 };
 
 // A word of a script as a value of YAML: numbers and truths as they are, all else in quotes.
@@ -319,13 +409,16 @@ std::vector<Launch> launches_in(const std::string& data, const ShellScript& scri
   const KnownLaunchers known = known_launchers(data);
   std::vector<Launch> launches;
   for (const ShellCommand& command : script.commands)
-    if (auto launch = CommandReader(known, command).read()) {
-      if (!launch->nodes)
-        if (const auto place = script.directives.find("nodes"); place != script.directives.end())
-          launch->nodes = whole_number(place->second.text);
+    if (auto launch = CommandReader(known, script, command).read())
       launches.push_back(std::move(*launch));
-    }
   return launches;
+}
+
+ShellWord low_lined(ShellWord word) {
+  if (!is_option(word) || !word.text.starts_with("--")) return word;
+  const auto begin = word.text.begin() + 2;
+  std::replace(begin, std::find(begin, word.text.end(), '='), '-', '_');
+  return word;
 }
 
 Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file,

@@ -14,6 +14,13 @@
 
 namespace stepsim {
 
+// A number of nodes or GPUs that only a run would know.
+struct UnknownCount {
+  bool nodes = false;  // else GPUs of each
+  std::string option;  // "nnodes"
+  ShellWord word;
+};
+
 struct Launch {
   std::string program;  // "openrlhf.cli.train_sft", "train/sft.py", "trl sft"
   int line = 0;
@@ -23,6 +30,8 @@ struct Launch {
   std::map<std::string, ShellWord> environment{};
   std::optional<std::int64_t> gpus{};  // of each node
   std::optional<std::int64_t> nodes{};
+  std::string gpu{};  // that the queue is asked for: "a100"
+  std::vector<UnknownCount> unknown{};
   ShellWord file{};        // of settings, of the launcher itself; empty: none
   std::string why_gpus{};  // where no launcher says how many; empty: one does
 };
@@ -35,6 +44,9 @@ struct UnknownArgument {
   std::string key;
   ShellWord word;
 };
+
+// "--max-length=1" as "--max_length=1"; of other words nothing changes.
+ShellWord low_lined(ShellWord word);
 
 // Arguments by their names, each in its own line: --key value, --key=value, --key of a flag as
 // true; several values are a list. Of one that is said twice the last counts.

@@ -134,7 +134,8 @@ MappedSource::MappedSource(const SourceQuestion& question, const Document& sourc
       source_(source),
       facts_(import_facts(question.data, table)),
       names_(names),
-      mapped_(mapped_keys(facts_)) {
+      mapped_(mapped_keys(facts_)),
+      variables_(question.variables) {
   result_.file = question.file;
   result_.program = program;
   result_.lines.push_back(
@@ -168,6 +169,9 @@ void MappedSource::follow_references() {
 
 std::string MappedSource::inherit(const std::string& file) {
   inherited_.push_back(read_document(file));
+  for (FileVariable& each : settle_variables(inherited_.back()))
+    if (!holds(variables_, each.path, &FileVariable::path) && !source_.peek(each.path))
+      variables_.push_back(std::move(each));
   result_.files.push_back(file);
   const std::vector<Leaf> own = std::move(leaves_);
   leaves_.clear();
@@ -185,6 +189,13 @@ std::string MappedSource::inherit(const std::string& file) {
 
 void MappedSource::put_model(std::string_view key) {
   const Leaf* leaf = use(key);
+  model_key_ = key;
+  const Leaf* there = find(key);
+  const std::string said = there == nullptr ? "" : there->holder.one_line(there->key);
+  // The last part of a path names a model; without that there is nothing to look for.
+  if (!question_.decides("model") &&
+      !variable_without_value(source_.root(), said.substr(said.rfind('/') + 1)).empty())
+    return;
   const std::size_t before = result_.lines.size();
   if (leaf == nullptr)
     assume_model(question_, source_.root(), std::string(key), result_);
@@ -357,7 +368,7 @@ void MappedSource::put_stack(std::string_view list) {
 // What the program's table says of keys, taken out of it once for all that a file has.
 struct MappedSource::ToldKeys {
   Table reasons;  // of `without`
-  std::vector<std::string> nothing, without, read;
+  std::vector<std::string> nothing, without, read, names_model;
   std::vector<std::string> all{}, counting{};  // of the program
 
   // The key that counts and that this one, which the program does not have, is nearest to. One that
@@ -384,7 +395,8 @@ struct MappedSource::ToldKeys {
       : reasons(source.facts_.root().table("not_modelled")),
         nothing(source.facts_.root().texts_or("changes_nothing")),
         without(reasons.keys()),
-        read(source.facts_.root().texts_or("read")) {
+        read(source.facts_.root().texts_or("read")),
+        names_model(source.facts_.root().texts_or("names_model")) {
     const Table keys_there = source.facts_.root().table("keys");
     for (const std::string& key : keys_there.keys())
       if (keys_there.is_mapping(key) && keys_there.table(key).text("is") == "nothing")
@@ -409,6 +421,28 @@ std::string MappedSource::near_in_scenario(const Leaf& leaf) const {
     if (line.path.substr(line.path.rfind('.') + 1) == leaf.key)
       return fmt::format(" (did you mean \"{}\"?)", line.path);
   return "";
+}
+
+// Of a key that counts: that the default of a variable is taken for it, or that it has none.
+void MappedSource::tell_variable(const Leaf& leaf, const ToldKeys& keys) {
+  for (const FileVariable& each : variables_)
+    if (each.path == leaf.path || each.path.starts_with(leaf.path + "["))
+      result_.assumptions.push_back({leaf.path, each.value,
+                                     fmt::format("the default of {}", each.said),
+                                     fmt::format("--set {}=VALUE", leaf.path)});
+  const std::string variable =
+      variable_without_value(source_.root(), leaf.holder.one_line(leaf.key));
+  if (variable.empty()) return;
+  for (const MappedKey& each : mapped_)
+    if (each.theirs == leaf.name && question_.decides(each.ours)) return;
+  const bool named =
+      question_.decides("model") || holds(result_.lines, "model", &TranslatedLine::path);
+  if (named && (leaf.name == model_key_ || holds(keys.names_model, leaf.name))) return;
+  leaf.holder.problem(
+      leaf.key,
+      fmt::format(
+          "depends on {}, a variable of the environment, which is not read: --set {}=VALUE says it",
+          variable, leaf.path));
 }
 
 // The key's fate, and why.
@@ -437,6 +471,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
     leaf.holder.problem(leaf.key, "unknown key" + misspelt);
   } else if (mapped || holds(used_, leaf.name) || find_pattern(keys.read, leaf.name) != nullptr) {
     key.remark = fmt::format("{}", fmt::join(paths, ", "));
+    tell_variable(leaf, keys);
   } else if (reason != nullptr && !asks_nothing(plain_value(leaf.holder, leaf.key)) &&
              plain_value(leaf.holder, leaf.key) != usual_value(reasons, *reason)) {
     key.fate = KeyFate::unmodelled;

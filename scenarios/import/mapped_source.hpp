@@ -116,6 +116,7 @@ class MappedSource {
   bool is_set(const Leaf& leaf) const;
   std::string near_in_scenario(const Leaf& leaf) const;
   struct ToldKeys;
+  void tell_variable(const Leaf& leaf, const ToldKeys& keys);
   SourceKey sorted(const Leaf& leaf, const ToldKeys& keys);
 
   const SourceQuestion& question_;
@@ -123,6 +124,8 @@ class MappedSource {
   Document facts_;
   NamesOfKeys names_;
   std::vector<MappedKey> mapped_;
+  std::string model_key_;  // what names the model
+  std::vector<FileVariable> variables_;
   std::vector<Document> inherited_;  // which leaves look into
   std::vector<Leaf> leaves_;
   std::size_t unknown_ = 0;  // of these: keys that the program does not have

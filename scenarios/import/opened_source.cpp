@@ -134,6 +134,8 @@ std::optional<PythonTraining> python_training(const std::string& data, const Pyt
   if (several || launch.gpus) training->launch.why_gpus.clear();
   if (launch.gpus) training->launch.gpus = launch.gpus;
   if (launch.nodes) training->launch.nodes = launch.nodes;
+  training->launch.gpu = launch.gpu;
+  training->launch.unknown = launch.unknown;
   if (!launch.file.text.empty()) training->launch.file = launch.file;
   return training;
 }
@@ -156,7 +158,9 @@ void open_arguments(const std::string& data, const std::string& script, OpenedSo
   const SourceKind& kind = *opened.kind;
   const Document facts = facts_of(data, kind);
   const std::vector<std::string> flags = facts.root().texts_or("flags");
-  const std::vector<ShellWord>& words = opened.script->launch.arguments;
+  const std::vector<ShellWord> words = kind.low_lines
+                                           ? mapped(opened.script->launch.arguments, low_lined)
+                                           : opened.script->launch.arguments;
   Arguments arguments =
       named_arguments(kind.sets_keys ? words_as_arguments(words) : words, script, flags);
   for (const ShellWord& word : arguments.others)
@@ -186,7 +190,7 @@ void open_constructors(const std::string& data, const std::string& script, Setti
   opened.document = std::move(training->arguments.document);
   opened.unknown = std::move(training->arguments.unknown);
   // A parser of arguments hands them to the trainer; what a constructor is told stands over them.
-  Arguments arguments = named_arguments(launch.arguments, script);
+  Arguments arguments = named_arguments(mapped(launch.arguments, low_lined), script);
   const Table told = arguments.document.root();
   const Table there = opened.document.root();
   for (const std::string& key : told.keys())

@@ -13,6 +13,7 @@
 #include "scenarios/import/near_files.hpp"
 #include "scenarios/import/shell_expansion.hpp"
 #include "scenarios/import/shell_syntax.hpp"
+#include "scenarios/import/slurm_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
@@ -137,20 +138,37 @@ class ScriptReader {
   // Lines for the queue, which are comments to the shell.
   void read_directives(std::string_view text) {
     int line = 0;
+    std::map<std::string, int> lines;
     for (const std::string_view all : lines_in(text)) {
       ++line;
-      constexpr std::string_view mark = "#SBATCH --";
+      constexpr std::string_view mark = "#SBATCH ";
       if (!all.starts_with(mark)) continue;
-      const std::string_view said = all.substr(mark.size());
-      const std::size_t stop = std::min(said.find_first_of("= \t"), said.size());
-      std::string value(said.substr(std::min(stop + 1, said.size())));
-      value = value.substr(0, value.find_first_of(" \t\r#"));
-      const std::string key(said.substr(0, stop));
-      result_.directives[key] = {value, line};
-      if (key == "nodes")
-        for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
-          state().variables[name] = {{shell_text(value, line)}, false};
+      std::string_view said = all.substr(mark.size());
+      said = said.substr(0, said.find('#'));
+      std::vector<std::string> words;
+      for (std::size_t begin = said.find_first_not_of(" \t\r"); begin < said.size();
+           begin = said.find_first_not_of(" \t\r")) {
+        said.remove_prefix(begin);
+        words.emplace_back(said.substr(0, said.find_first_of(" \t\r")));
+        said.remove_prefix(words.back().size());
+      }
+      for (const auto& [key, value] : slurm_options(words)) {
+        result_.directives[key] = value;
+        lines[key] = line;
+      }
     }
+    const SlurmCounts counts = slurm_counts(result_.directives);
+    const auto tell = [&](std::initializer_list<const char*> names,
+                          const std::optional<std::int64_t>& count, const char* key) {
+      if (!count) return;
+      for (const char* name : names)
+        state().variables[name] = {{shell_text(std::to_string(*count), lines[key])}, false};
+    };
+    tell({"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}, counts.nodes, "nodes");
+    tell({"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"}, counts.gpus, "gres");
+    tell({"SLURM_NTASKS_PER_NODE"}, counts.tasks, "ntasks-per-node");
+    if (counts.tasks)
+      tell({"SLURM_NTASKS", "SLURM_NPROCS"}, *counts.tasks * counts.nodes.value_or(1), "ntasks");
   }
 
   Verdict walk_text(const ShellText& text) {

@@ -38,8 +38,8 @@ struct ShellScript {
   std::string file;
   std::vector<ShellCommand> commands;  // in the order of a run; of loops all turns over their words
   std::map<std::string, ShellFile> files;
-  std::set<std::string> names;                  // of the variables that it sets or asks for
-  std::map<std::string, ShellWord> directives;  // "#SBATCH --nodes=2": "nodes"
+  std::set<std::string> names;                    // of the variables that it sets or asks for
+  std::map<std::string, std::string> directives;  // "#SBATCH -N 2": {"nodes", "2"}
   std::vector<std::string> notes;
 };
 

@@ -77,7 +77,8 @@ std::vector<SourceKind> kinds_of_recipes() {
            .translate = translate_open_instruct_tuning,
            .programs = {"*open_instruct/finetune*.py", "*open_instruct/dpo_tune_cache*.py",
                         "open_instruct.finetune*", "open_instruct.dpo_tune_cache*"},
-           .takes_file = true},
+           .takes_file = true,
+           .low_lines = true},
           {.name = "open-instruct",
            .title = "settings of open-instruct's GRPO",
            .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
@@ -85,7 +86,8 @@ std::vector<SourceKind> kinds_of_recipes() {
            .programs = {"*grpo_fast.py", "open_instruct.grpo_fast", "*open_instruct/finetune*.py",
                         "*open_instruct/dpo*.py", "*open_instruct/reward_modeling.py",
                         "*open_instruct/ppo*.py", "*open_instruct/grpo.py",
-                        "*open_instruct/olmo_core_finetune.py"}},
+                        "*open_instruct/olmo_core_finetune.py"},
+           .low_lines = true},
           {.name = "automodel",
            .title = "a file of NeMo AutoModel",
            .marks = {"step_scheduler"},
@@ -129,7 +131,8 @@ std::vector<SourceKind> kinds_of_recipes() {
            .programs = {"torchtitan.train", "*torchtitan/train.py"},
            .takes_file = true,
            .toml = true,
-           .file_option = "job.config_file"}};
+           .file_option = "job.config_file",
+           .low_lines = true}};
 }
 
 // Of programs over the trainer of transformers.
@@ -141,15 +144,18 @@ std::vector<SourceKind> kinds_of_trainers() {
            .translate = translate_llama_factory,
            .programs = {"llamafactory-cli train", "lmf train"},
            .takes_file = true,
+           .sets_keys = true,
            .arguments = {"finetuning_type", "cutoff_len"},
-           .told_beside = {"stage", "do_train", "per_device_train_batch_size", "learning_rate"}},
+           .told_beside = {"stage", "do_train", "per_device_train_batch_size", "learning_rate"},
+           .low_lines = true},
           {.name = "llama-factory-v1",
            .title = "a file of LLaMA-Factory's second trainer",
            .marks = {"dist_config", "model_class", "kernel_config", "peft_config"},
            .beside = {"model"},
            .translate = translate_llama_factory_v1,
            .programs = {"llamafactory-cli sft", "llamafactory-cli dpo"},
-           .takes_file = true},
+           .takes_file = true,
+           .low_lines = true},
           {.name = "ms-swift",
            .title = "arguments of ms-swift",
            .marks = {"tuner_type", "train_type", "rlhf_type"},
@@ -157,7 +163,8 @@ std::vector<SourceKind> kinds_of_trainers() {
            .translate = translate_ms_swift,
            .programs = {"swift sft", "swift pt", "swift rlhf", "*swift/cli/sft.py",
                         "*swift/cli/rlhf.py", "*swift/cli/pt.py"},
-           .takes_file = true},
+           .takes_file = true,
+           .low_lines = true},
           {.name = "megatron-swift",
            .title = "arguments of Megatron-SWIFT",
            .marks = {"micro_batch_size"},
@@ -165,7 +172,8 @@ std::vector<SourceKind> kinds_of_trainers() {
            .translate = translate_megatron_swift,
            .programs = {"megatron sft", "megatron pt", "megatron rlhf"},
            .takes_file = true,
-           .never = {"base_model", "per_device_train_batch_size"}},
+           .never = {"base_model", "per_device_train_batch_size"},
+           .low_lines = true},
           {.name = "trl",
            .title = "arguments of TRL",
            .marks = {"model_name_or_path"},
@@ -180,7 +188,8 @@ std::vector<SourceKind> kinds_of_trainers() {
            .arguments = {"model_name_or_path"},
            .told_beside = {"per_device_train_batch_size", "gradient_accumulation_steps",
                            "learning_rate", "num_train_epochs", "max_steps", "deepspeed",
-                           "use_peft", "do_train", "bf16"}}};
+                           "use_peft", "do_train", "bf16"},
+           .low_lines = true}};
 }
 
 // Files that people try, and that hold no training.
@@ -246,14 +255,16 @@ const std::vector<SourceKind>& known_kinds() {
          .title = "a scenario",
          .marks = {"cluster", "stack", "job", "strategy"},
          .never = {"policy", "grpo", "defaults"}},
-        {"axolotl",
-         "an Axolotl file",
-         {"base_model"},
-         {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets", "adapter",
-          "sample_packing", "num_epochs", "val_set_size", "dataset_prepared_path"},
-         translate_axolotl,
-         {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
-         true},
+        {.name = "axolotl",
+         .title = "an Axolotl file",
+         .marks = {"base_model"},
+         .beside = {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets",
+                    "adapter", "sample_packing", "num_epochs", "val_set_size",
+                    "dataset_prepared_path"},
+         .translate = translate_axolotl,
+         .programs = {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
+         .takes_file = true,
+         .low_lines = true},
         {"deepspeed",
          "a DeepSpeed file",
          {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
@@ -329,7 +340,8 @@ bool is_told(const SourceKind& kind, const Launch& launch) {
     return std::ranges::any_of(launch.arguments, [&](const ShellWord& word) {
       return std::ranges::any_of(names, [&](auto name) {
         const std::string option = fmt::format("--{}", name);
-        return word.text == option || word.text.starts_with(option + "=");
+        const std::string said = kind.low_lines ? low_lined(word).text : word.text;
+        return said == option || said.starts_with(option + "=");
       });
     });
   };

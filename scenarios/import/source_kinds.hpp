@@ -33,7 +33,8 @@ struct SourceKind {
   std::vector<std::string_view> arguments{};  // of programs of any name
   // Of these one has to be there, too; none: any program.
   std::vector<std::string_view> told_beside{};
-  bool goes_on{};  // `defaults` names the file that it goes on from, and all else may stand there
+  bool low_lines{};  // of its options: --max-length is --max_length
+  bool goes_on{};    // `defaults` names the file that it goes on from, and all else may stand there
 };
 
 const std::vector<SourceKind>& known_kinds();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/import/file_variables.hpp"
 #include "scenarios/import/launches.hpp"
 #include "scenarios/import/source_settings.hpp"
 #include "sim/base/config.hpp"
@@ -27,12 +28,13 @@ struct SourceQuestion {
   std::string file;
   // {"job.fill", "0.9"}: keys of the scenario, which will stand over what is translated.
   std::span<const std::pair<std::string, std::string>> settings;
-  double set_tokens = 0;                 // of the data set, once; 0: not said
-  double set_samples = 0;                // rows or pairs of the data set; 0: not said
-  const Launch* launch = nullptr;        // of a script; null: the file is no script
-  std::vector<EarlierLaunch> earlier{};  // launches before it in the same script
-  std::string script{};                  // that starts the training; empty: none does
-  bool own_program = false;              // that it starts: known by its arguments, not by its name
+  double set_tokens = 0;                  // of the data set, once; 0: not said
+  double set_samples = 0;                 // rows or pairs of the data set; 0: not said
+  const Launch* launch = nullptr;         // of a script; null: the file is no script
+  std::vector<EarlierLaunch> earlier{};   // launches before it in the same script
+  std::vector<FileVariable> variables{};  // of the file, that count with their defaults
+  std::string script{};                   // that starts the training; empty: none does
+  bool own_program = false;               // that it starts: known by its arguments, not by its name
 
   // Whether a setting decides on this key: the key itself, or a block that holds it.
   bool decides(std::string_view path) const;

@@ -51,6 +51,21 @@ void keep_allocator(const SourceQuestion& question, Translation& translation) {
   }
 }
 
+// Where only a run knows how many nodes or GPUs the launcher is told.
+void tell_unknown_counts(const SourceQuestion& question, Translation& translation) {
+  if (question.launch == nullptr) return;
+  for (const UnknownCount& each : question.launch->unknown) {
+    if (question.decides(each.nodes ? "cluster.nodes" : "cluster.gpus_per_node")) continue;
+    const std::string set =
+        each.word.variable.empty() ? "" : fmt::format("--set {}=N or ", each.word.variable);
+    translation.assumptions.push_back(
+        {each.nodes ? "number of nodes" : "GPUs of each node",
+         each.nodes ? "1" : "as if that were not said",
+         fmt::format("{} depends on {}", each.option, each.word.unknown),
+         set + (each.nodes ? "--nodes N" : "--set cluster.gpus_per_node=N")});
+  }
+}
+
 }  // namespace
 
 bool is_script(const std::string& file) {
@@ -66,7 +81,7 @@ Document content_of(const std::string& file) {
 
 std::optional<Translation> translate_source(const std::string& data, const std::string& file,
                                             Settings settings) {
-  const OpenedSource opened = open_source(data, file, settings);
+  OpenedSource opened = open_source(data, file, settings);
   if (opened.kind->translate == nullptr) {
     for (const std::string_view key : {set_tokens_setting, set_samples_setting})
       if (!said(settings, key).empty())
@@ -76,6 +91,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     return std::nullopt;
   }
   SourceQuestion question{.data = data, .file = opened.file, .settings = settings};
+  question.variables = settle_variables(opened.document);
   question.set_tokens = count_said(settings, set_tokens_setting, "--tokens");
   question.set_samples = count_said(settings, set_samples_setting, "--samples-in-set");
   if (question.set_tokens > 0 && question.set_samples > 0)
@@ -93,6 +109,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
     keep_allocator(question, translation);
+    tell_unknown_counts(question, translation);
     for (const UnknownArgument& each : opened.unknown)
       translation.keys.push_back(
           {each.key, each.word.line, KeyFate::without_effect, "not known without a run"});

@@ -278,8 +278,13 @@ Translation translate_torchtitan(const SourceQuestion& question, const Document&
   MappedSource source(question, document, "TorchTitan", "torchtitan");
   const TorchTitanDegrees degrees = read_degrees(source);
   read_model(source);
+  const GpusOfSource launched = gpus_of(question);
+  const bool as_launched =
+      launched.each > 0 && (degrees.ranks() <= 0 || degrees.ranks() == launched.gpus);
   assume_machine(question, source.root(), source.result(),
-                 {.gpus = degrees.ranks(), .why = "the degrees of [parallelism] make so many"});
+                 as_launched ? launched
+                             : GpusOfSource{.gpus = degrees.ranks(),
+                                            .why = "the degrees of [parallelism] make so many"});
   source.look_around();
   source.put_stack();
   source.put("job.method", "sft", "");

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "scenarios/adapter_rules.hpp"
@@ -293,12 +294,34 @@ void put_unfused_on_host(MappedSource& source, std::string_view key) {
   source.put("strategy.offload.cpu_adam", "operators", key, "PyTorch's own on the host");
 }
 
+namespace {
+
+// Accelerate counts PyTorch's strategies from 1.
+std::string strategy_word(const std::string& said) {
+  constexpr std::array<std::string_view, 5> counted{"full_shard", "shard_grad_op", "no_shard",
+                                                    "hybrid_shard", "hybrid_shard_zero2"};
+  const bool is_count = said.size() == 1 && said.front() >= '1' && said.front() <= '5';
+  return is_count ? std::string(counted.at(static_cast<std::size_t>(said.front() - '1')))
+                  : in_small_letters(said);
+}
+
+}  // namespace
+
 ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
-  const std::string strategy = in_small_letters(words.strategy);
-  const std::string reshard = in_small_letters(words.reshard);
+  const std::string strategy = strategy_word(words.strategy),
+                    reshard = strategy_word(words.reshard);
+  // The second version has no such strategy, and shards all the same.
+  const bool alone = words.version != "2" && (strategy.find("no_shard") != std::string::npos ||
+                                              reshard.find("no_shard") != std::string::npos);
+  if (alone) {
+    source.note(fmt::format(
+        "{}: NO_SHARD leaves everything on each GPU, as DistributedDataParallel does", words.key));
+    return put_replicas(source, words.key);
+  }
   const bool hybrid =
       strategy.find("hybrid") != std::string::npos || reshard.find("hybrid") != std::string::npos;
   const bool keeps = strategy.find("grad_op") != std::string::npos ||
+                     strategy.find("zero2") != std::string::npos ||
                      reshard.find("grad_op") != std::string::npos || reshard == "false";
   const auto or_key = [&](std::string_view key) { return key.empty() ? words.key : key; };
   if (!words.version.empty() && words.version != "1" && words.version != "2")

@@ -271,6 +271,30 @@ void Document::set(std::span<const std::string> keys, std::string_view value) {
   at->line = line;
 }
 
+namespace {
+
+using ReplaceText = std::function<std::string(const std::string&, const std::string&)>;
+
+void replace_texts_in(Node& node, const std::string& path, const ReplaceText& replace) {
+  for (Entry& entry : node.entries)
+    replace_texts_in(entry.value, path.empty() ? entry.key : fmt::format("{}.{}", path, entry.key),
+                     replace);
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    replace_texts_in(node.items[i], fmt::format("{}[{}]", path, i), replace);
+  if (node.shape != Shape::scalar) return;
+  std::string text = replace(path, node.scalar);
+  if (text == node.scalar) return;
+  node.quoted = false;
+  if (text.empty() || text == "null") node.shape = Shape::nothing;
+  node.scalar = node.shape == Shape::nothing ? "" : std::move(text);
+}
+
+}  // namespace
+
+void Document::replace_texts(const ReplaceText& replace) {
+  replace_texts_in(notes_->root, "", replace);
+}
+
 void Document::take(std::string_view path, const Document& from) {
   const Node* theirs = node_at(std::as_const(from.notes_->root), path);
   if (theirs == nullptr) return;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -121,6 +122,9 @@ class Document {
   // YAML. What it replaces and what it adds is checked by the reading that follows.
   void set(std::string_view path, std::string_view value);
   void set(std::span<const std::string> keys, std::string_view value);
+  // Every scalar is read as what `replace` makes of its path ("a.b", "a.b[0]") and text.
+  void replace_texts(
+      const std::function<std::string(const std::string& path, const std::string& text)>& replace);
   // What stands at `path` in another file goes before what stands there in this one.
   void take(std::string_view path, const Document& from);
   // What this file leaves out is taken from `base`: key by key, and in lists of named entries entry

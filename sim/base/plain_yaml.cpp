@@ -142,7 +142,7 @@ class PlainReader {
     const bool quoted = is_among(peek(), "\"'");
     std::string key = word(in_brackets);
     if (peek() != ':' || !is_gap(1) || at_ - begin > longest_key || text_[at_ - 1] == ' ' ||
-        (!quoted && reads_as_nothing(key)))
+        (!quoted && (reads_as_nothing(key) || key == "<<")))  // << merges
       throw Unsure();
     ++at_;
     return key;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t most_values = 1u << 20;  // aliases can make a small file huge,
 constexpr std::size_t most_text = 64u << 20;   // in two ways
+constexpr std::string_view merge_key = "<<";
 
 struct Size {
   std::size_t values = 0, text = 0;
@@ -74,8 +75,10 @@ class TreeBuilder : public YAML::EventHandler {
     YAML::anchor_t anchor = 0;
     bool after_key = false;  // of a mapping: its next value belongs to `key`
     bool dropped = false;    // the key is wrong, which is noted; its value leads nowhere
+    bool merging = false;    // the key is <<: its value's keys belong to the mapping itself
     std::string key;
     int key_line = 0;
+    std::vector<Entry> merged{};                         // behind <<, the first of a name counts
     std::unordered_map<std::string, int> first_lines{};  // of its keys: looked up, not searched
   };
 
@@ -103,12 +106,18 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(Shape shape, const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (open_.size() > deepest_nesting) too_much(mark.line + 1);
-    open_.push_back({node_at(mark, shape), anchor, false, false, {}, 0});
+    Unfinished begun;
+    begun.node = node_at(mark, shape);
+    begun.anchor = anchor;
+    open_.push_back(std::move(begun));
   }
 
   void close() {
     Unfinished done = std::move(open_.back());
     open_.pop_back();
+    for (Entry& entry : done.merged)  // what the mapping says itself stands over it
+      if (done.first_lines.emplace(entry.key, entry.value.line).second)
+        done.node.entries.push_back(std::move(entry));
     put(std::move(done.node), done.anchor);
   }
 
@@ -130,6 +139,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void put_key(Unfinished& mapping, const Node& key) {
     mapping.dropped = true;
+    mapping.merging = key.shape == Shape::scalar && key.scalar == merge_key && !key.quoted;
     mapping.key = key.scalar;
     mapping.key_line = key.line;
     if (key.shape != Shape::scalar) {
@@ -147,8 +157,24 @@ class TreeBuilder : public YAML::EventHandler {
     mapping.dropped = false;
   }
 
-  static void put_value(Unfinished& mapping, Node value) {
+  // A mapping, or a list of them.
+  void merge(Unfinished& mapping, Node value) {
+    std::vector<Node> all;
+    if (value.shape == Shape::sequence)
+      all = std::move(value.items);
+    else
+      all.push_back(std::move(value));
+    for (Node& each : all) {
+      if (each.shape != Shape::mapping)
+        return notes_.add(mapping.key_line, path(), "expected a mapping, or a list of mappings");
+      for (Entry& entry : each.entries) mapping.merged.push_back(std::move(entry));
+    }
+  }
+
+  void put_value(Unfinished& mapping, Node value) {
+    if (mapping.merging && !mapping.dropped) merge(mapping, std::move(value));
     mapping.after_key = false;
+    if (mapping.merging) return;
     value.line = mapping.key_line;  // where the user looks, also when the value begins below
     if (!mapping.dropped) mapping.node.entries.push_back({mapping.key, std::move(value)});
   }

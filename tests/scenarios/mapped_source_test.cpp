@@ -1,6 +1,8 @@
 // Tables of keys of other programs, and what is read by them.
 #include "scenarios/import/mapped_source.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -514,6 +516,41 @@ TEST_CASE("a file of gpt-neox is read, with dashes and with low lines", "[scenar
   CHECK_THROWS_WITH(file("pos_emb: rotery\n"), Catch::Contains("(did you mean \"rotary\"?)"));
   CHECK_THROWS_WITH(translate("own.yml", "num_layers: 4\nmodel_parallel_size: 1\n", {}),
                     Catch::Contains("what gpt-neox reads from several files goes into one"));
+}
+
+TEST_CASE("a variable of the environment counts with its default", "[scenarios][sources]") {
+  const auto axolotl = [](const std::string& more, const std::vector<Setting>& settings = {}) {
+    return translate("own.yaml", "base_model: Qwen/Qwen2.5-7B\n" + more, settings);
+  };
+  const auto assumed = [](const Translation& translation, std::string_view what) {
+    for (const Assumption& each : translation.assumptions)
+      if (each.what == what) return fmt::format("{}; {}; {}", each.taken, each.why, each.change);
+    return std::string();
+  };
+  for (const std::string said : {"${SEQ:-8192}", "\"${SEQ-8192}\"", "${oc.env:SEQ,8192}",
+                                 "${oc.env:SEQ, '8192'}", "${A:-${B:-8192}}"}) {
+    INFO(said);
+    const Translation read = axolotl("sequence_len: " + said + "\noutput_dir: ${OUT}\n");
+    CHECK(value_at(read, "job.sequence") == "8192");
+    CHECK_THAT(assumed(read, "sequence_len"), Catch::StartsWith("8192; the default of ${") &&
+                                                  Catch::EndsWith("; --set sequence_len=VALUE"));
+    CHECK(assumed(read, "output_dir").empty());
+  }
+  const Translation list = axolotl("adapter: lora\nlora_target_modules: [\"${A:-k_proj}\"]\n");
+  CHECK(value_at(list, "strategy.lora.modules") == "[k_proj]");
+  CHECK_THROWS_WITH(axolotl("sequence_len: 2048\nadapter: ${AD}\n"),
+                    Catch::EndsWith("own.yaml:3: adapter: depends on AD, a variable of the "
+                                    "environment, which is not read: --set adapter=VALUE says it"));
+  CHECK_THROWS_WITH(axolotl("sequence_len: ${oc.env:SEQ}\n"),
+                    Catch::Contains("own.yaml:2: sequence_len: depends on SEQ, "));
+  CHECK(value_at(axolotl("sequence_len: ${SEQ}\n", {{"sequence_len", "512"}}), "job.sequence") ==
+        "512");
+  const std::string own = "sequence_len: 2048\nbase_model: ";
+  CHECK(value_at(translate("own.yaml", own + "${DIR}/Qwen2.5-7B\n", {}), "model") ==
+        "\"qwen2.5-7b\"");
+  CHECK_THROWS_WITH(translate("own.yaml", own + "${BASE}\n", {}),
+                    Catch::Contains("own.yaml:2: base_model: depends on BASE, "));
+  CHECK_NOTHROW(translate("own.yaml", own + "${BASE}\n", {{"model", "qwen2.5-7b"}}));
 }
 
 TEST_CASE("a file of LLM Foundry is read, with what its variables say", "[scenarios][sources]") {

@@ -187,7 +187,7 @@ TEST_CASE("launchers say program, GPUs and nodes", "[scenarios][shell]") {
         "a.py 2x8 --b");
   CHECK(one("deepspeed --num_gpus 4 --module a.b --c 1") == "a.b 0x4 --c 1");
   CHECK(one("deepspeed --include localhost:1,2,3 a.py") == "a.py 0x3");
-  CHECK(one("nohup env A=1 srun -N 2 torchrun --nproc_per_node 8 a.py &") == "a.py 0x8");
+  CHECK(one("nohup env A=1 srun -N 2 torchrun --nproc_per_node 8 a.py &") == "a.py 2x8");
   CHECK(one("ray job submit --address=x --runtime-env-json='{\"a\": 1}' -- python3 -m a.b --c 1") ==
         "a.b 0x0 --c 1");
   CHECK(one("#SBATCH --nodes=4\nsrun bash -c \"torchrun --nnodes $SLURM_NNODES a.py\"") ==

@@ -113,6 +113,22 @@ TEST_CASE("aliases cannot blow up a small file", "[sim]") {
   CHECK_THAT(told(text + "*b]\n"), Contains("is nested too deeply or too large"));
 }
 
+TEST_CASE("a merge key of YAML brings another mapping's keys", "[sim]") {
+  const auto as_read = [](const std::string& text) {
+    return parse_document(text, "a.yaml").canonical();
+  };
+  CHECK(as_read("<<: {a: 1, b: 2}\nb: 3\n") == as_read("b: 3\na: 1\n"));
+  CHECK(as_read("c: &c {a: 1}\nd: {<<: *c, b: 2}\n") == as_read("c: {a: 1}\nd: {b: 2, a: 1}\n"));
+  CHECK(as_read("c: &c {a: 1}\nd: &d {<<: *c, b: 2}\ne:\n  <<: *d\n") ==
+        as_read("c: {a: 1}\nd: {b: 2, a: 1}\ne: {b: 2, a: 1}\n"));
+  CHECK(as_read("c: &c {a: 1}\nd: &d {a: 2, b: 2}\ne: {<<: [*c, *d]}\n") ==
+        as_read("c: {a: 1}\nd: {a: 2, b: 2}\ne: {a: 1, b: 2}\n"));
+  CHECK(parse_document("c: &c\n  a: 1\n\n<<: *c\n", "a.yaml").root().origin("a")->line == 2);
+  CHECK(parse_document("'<<': 1\n", "a.json").root().has("<<"));
+  CHECK_THAT(told("a: 1\n<<: [1]\n"),
+             Contains("a.yaml:2: <<: expected a mapping, or a list of mappings"));
+}
+
 TEST_CASE("very many texts are not kept for ever", "[sim]") {
   const std::string rest = repeated("x", 200 << 10);
   for (int i = 0; i < 90; ++i)  // 18 MiB, of which 16 may stay

@@ -86,6 +86,7 @@ TEST_CASE("what is not read plainly is left to the parser of all YAML", "[sim]")
                                       "- a\nb: c\n",
                                       "a: 1\n- b\n",
                                       "null: 1\n",
+                                      "a: {<<: {b: 1}}\n",
                                       "a: - b\n",
                                       "-\n  a: 1\n",
                                       "a: @b\n",
