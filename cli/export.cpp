@@ -9,6 +9,7 @@
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
+#include "cli/shell_word.hpp"
 #include "scenarios/export/exports.hpp"
 #include "scenarios/export/model_differences.hpp"
 #include "scenarios/import/sources.hpp"
@@ -55,13 +56,6 @@ constexpr Usage export_usage{
     1};
 
 constexpr std::uint32_t usual_events = 200'000;
-
-// A word of the shell that stands for this text.
-std::string shell_word(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
-  return word + "'";
-}
 
 std::string run_line(const std::string& file, std::string_view kind,
                      const std::vector<Setting>& beside) {

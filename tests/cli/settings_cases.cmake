@@ -146,7 +146,7 @@ cli("what a JSON file cannot say is told" ARGS export @ROOT@/tests/cli/settings/
 foreach(kind accelerate axolotl openrlhf)
   cli("a scenario in JSON as a file of ${kind}" ARGS export own.json --as ${kind} -o out/file
     SHELL "printf '{\"name\": \"own\", \"model\": \"qwen3-4b\", \"stack\": \"deepspeed-hf\", \"cluster\": {\"node\": \"h100-8\"}, \"job\": {\"sequence\": 4096}, \"strategy\": {\"zero\": 2}}' >own.json; \"$@\" && grep -c Qwen/Qwen3-4B out/file"
-    OUTPUT " --set 'model=qwen3-4b' --set 'cluster={node: h100-8}'\n1\n$")
+    OUTPUT " --set model=qwen3-4b --set 'cluster={node: h100-8}'\n1\n$")
 endforeach()
 cli("a model in quotes is no other one" ARGS export own.yaml --as deepspeed -o own.json
   SHELL "sed 's/^\\([a-z]*\\): \\([a-z][a-z0-9.-]*\\)$/\\1: \"\\2\"/' @ROOT@/tests/cli/settings/deepspeed.scenario.yaml >own.yaml; grep -c '\"' own.yaml; \"$@\" | head -n 1"
