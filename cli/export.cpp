@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 
 #include "analysis/report/memory_viz.hpp"
 #include "analysis/report/trace_events.hpp"
@@ -77,6 +78,19 @@ std::vector<std::string> model_unsaid(const CommandLine& line, const Model& mode
   }
 }
 
+// As anybody would read it. What cannot be read would not run there either, and does not stay.
+Scenario read_back(const CommandLine& line, const std::string& kind,
+                   const std::vector<ExportedFile>& files, const std::vector<Setting>& settings) {
+  try {
+    return load_scenario(line.data, files.front().path, settings);
+  } catch (const UserError& error) {
+    std::error_code failed;
+    for (const ExportedFile& file : files) std::filesystem::remove(file.path, failed);
+    throw UserError(fmt::format("--as {}: what it would say is refused when it is read: {}", kind,
+                                error.what()));
+  }
+}
+
 // The file is read as anybody would read it, and says itself what that leaves out.
 int export_file(const CommandLine& line, const Options& options, const std::string& kind) {
   const std::string& name = options.words.front();
@@ -92,8 +106,7 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
   std::vector<Setting> beside = settings_beside(scenario);
   const std::string again = run_line(*output, read_as(kind), beside);
   beside.emplace_back(source_kind_setting, read_as(kind));
-  std::vector<std::string> unsaid =
-      left_unsaid(scenario, load_scenario(line.data, *output, beside));
+  std::vector<std::string> unsaid = left_unsaid(scenario, read_back(line, kind, files, beside));
   if (describes_model(kind)) {
     std::vector<std::string> of_model = model_unsaid(line, scenario.model, *output, beside);
     append(of_model, std::move(unsaid));

@@ -176,6 +176,8 @@ cli("Liger's keys without its plugin" ARGS ${liger}
   OUTPUT "\nnote: own.yaml: liger_rope, liger_rms_norm, liger_glu_activation, liger_fused_linear_cross_entropy: Axolotl does not read them without plugins: .axolotl.integrations.liger.LigerPlugin.; the step is without them\n.*\nstack: axolotl .*  cross_entropy: logits ")
 cli("pairs whose loss is Liger's as a file of Axolotl" ARGS ${liger} --set job.method=dpo --set job.packing=false --set strategy.cross_entropy=fused
   SHELL "\"$@\" && cat own.yaml" OUTPUT "\ndpo_use_liger_kernel: true\n")
+cli("a GRPO scenario that verl would refuse" ARGS export grpo-32b-12-nodes --as verl -o out/own.sh CODE 2
+  ERROR_MATCHES "^stepsim: --as verl: what it would say is refused when it is read: out/own.sh:14: data.train_batch_size: verl refuses 8 prompts x 8 responses, which 48 does not divide .*: expected 6 or 12 prompts\n$")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
   ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
