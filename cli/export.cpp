@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 
 #include "analysis/report/memory_viz.hpp"
 #include "analysis/report/trace_events.hpp"
@@ -9,6 +10,7 @@
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
+#include "cli/shell_word.hpp"
 #include "scenarios/export/exports.hpp"
 #include "scenarios/export/model_differences.hpp"
 #include "scenarios/import/sources.hpp"
@@ -56,13 +58,6 @@ constexpr Usage export_usage{
 
 constexpr std::uint32_t usual_events = 200'000;
 
-// A word of the shell that stands for this text.
-std::string shell_word(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
-  return word + "'";
-}
-
 std::string run_line(const std::string& file, std::string_view kind,
                      const std::vector<Setting>& beside) {
   std::string line = fmt::format("stepsim run {} --from {}", file, kind);
@@ -83,6 +78,19 @@ std::vector<std::string> model_unsaid(const CommandLine& line, const Model& mode
   }
 }
 
+// As anybody would read it. What cannot be read would not run there either, and does not stay.
+Scenario read_back(const CommandLine& line, const std::string& kind,
+                   const std::vector<ExportedFile>& files, const std::vector<Setting>& settings) {
+  try {
+    return load_scenario(line.data, files.front().path, settings);
+  } catch (const UserError& error) {
+    std::error_code failed;
+    for (const ExportedFile& file : files) std::filesystem::remove(file.path, failed);
+    throw UserError(fmt::format("--as {}: what it would say is refused when it is read: {}", kind,
+                                error.what()));
+  }
+}
+
 // The file is read as anybody would read it, and says itself what that leaves out.
 int export_file(const CommandLine& line, const Options& options, const std::string& kind) {
   const std::string& name = options.words.front();
@@ -98,8 +106,7 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
   std::vector<Setting> beside = settings_beside(scenario);
   const std::string again = run_line(*output, read_as(kind), beside);
   beside.emplace_back(source_kind_setting, read_as(kind));
-  std::vector<std::string> unsaid =
-      left_unsaid(scenario, load_scenario(line.data, *output, beside));
+  std::vector<std::string> unsaid = left_unsaid(scenario, read_back(line, kind, files, beside));
   if (describes_model(kind)) {
     std::vector<std::string> of_model = model_unsaid(line, scenario.model, *output, beside);
     append(of_model, std::move(unsaid));

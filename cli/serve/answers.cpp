@@ -13,6 +13,7 @@
 #include "cli/run_output.hpp"
 #include "cli/runs.hpp"
 #include "cli/scenarios.hpp"
+#include "cli/shell_word.hpp"
 #include "scenarios/entries.hpp"
 #include "scenarios/import/opened_source.hpp"
 #include "scenarios/keys/key_pages.hpp"
@@ -100,21 +101,6 @@ Explanation gap_of(const Serving& serving, const TwoSteps& steps) {
   study.data = serving.data;
   study.most_draws = 0;
   return explain(steps.a, steps.b, study);
-}
-
-// As a shell takes it for one word.
-std::string shell_word(const std::string& text) {
-  const bool plain = std::ranges::all_of(text, [](char c) {
-    return is_letter_or_digit(c) || std::string_view("._-/=+:@%,").find(c) != std::string::npos;
-  });
-  if (plain && !text.empty()) return text;
-  std::string quoted = "'";
-  for (const char c : text)
-    if (c == '\'')
-      quoted += "'\\''";
-    else
-      quoted += c;
-  return quoted + '\'';
 }
 
 std::string command_of(const NamedStep& step) {

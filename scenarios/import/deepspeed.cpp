@@ -209,7 +209,7 @@ struct Settle {
     const auto told = told_at(root, rival.theirs);
     const bool set = was_set(question, rival.key);
     // "auto" is what the scenario says, unless it is worked out here.
-    const bool ours = !differs && (!told || told->value == "'auto'");
+    const bool ours = !differs && (!told || told->value == "auto");
     if (!set && !ours) result.told.emplace_back(rival.key, told ? told->line : 0);
     if (!differs) return;
     // DeepSpeed's own default, and the only one that is a choice as well.

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "sim/base/config.hpp"
 #include "sim/base/config_tree.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -45,16 +45,14 @@ std::string in_single_quotes(const std::string& text) {
 
 // A name that means the same with quotes and without: no number, no word of YAML's own.
 bool is_plain_name(const std::string& text) {
-  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz", others = "0123456789_./+-";
   constexpr std::array<std::string_view, 12> own{"true", "false", "yes",  "no",   "on",  "off",
                                                  "y",    "n",     "null", "none", "inf", "nan"};
-  std::string low = text;
-  std::ranges::transform(low, low.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto is_letter = [&](char c) { return letters.find(c) != letters.npos; };
-  return !low.empty() && (is_letter(low.front()) || low.front() == '/') &&
-         std::ranges::all_of(
-             low, [&](char c) { return is_letter(c) || others.find(c) != others.npos; }) &&
-         std::ranges::find(own, low) == own.end();
+  const auto fits = [](char c) {
+    return is_letter_or_digit(c) || std::string_view("_./+-").find(c) != std::string_view::npos;
+  };
+  return !text.empty() && (is_letter(text.front()) || text.front() == '/') &&
+         std::ranges::all_of(text, fits) &&
+         std::ranges::find(own, in_small_letters(text)) == own.end();
 }
 
 // As YAML in one line, scalars as they were written, names without quotes.

@@ -146,7 +146,7 @@ cli("what a JSON file cannot say is told" ARGS export @ROOT@/tests/cli/settings/
 foreach(kind accelerate axolotl openrlhf)
   cli("a scenario in JSON as a file of ${kind}" ARGS export own.json --as ${kind} -o out/file
     SHELL "printf '{\"name\": \"own\", \"model\": \"qwen3-4b\", \"stack\": \"deepspeed-hf\", \"cluster\": {\"node\": \"h100-8\"}, \"job\": {\"sequence\": 4096}, \"strategy\": {\"zero\": 2}}' >own.json; \"$@\" && grep -c Qwen/Qwen3-4B out/file"
-    OUTPUT " --set 'model=qwen3-4b' --set 'cluster={node: h100-8}'\n1\n$")
+    OUTPUT " --set model=qwen3-4b --set 'cluster={node: h100-8}'\n1\n$")
 endforeach()
 cli("a model in quotes is no other one" ARGS export own.yaml --as deepspeed -o own.json
   SHELL "sed 's/^\\([a-z]*\\): \\([a-z][a-z0-9.-]*\\)$/\\1: \"\\2\"/' @ROOT@/tests/cli/settings/deepspeed.scenario.yaml >own.yaml; grep -c '\"' own.yaml; \"$@\" | head -n 1"
@@ -176,6 +176,8 @@ cli("Liger's keys without its plugin" ARGS ${liger}
   OUTPUT "\nnote: own.yaml: liger_rope, liger_rms_norm, liger_glu_activation, liger_fused_linear_cross_entropy: Axolotl does not read them without plugins: .axolotl.integrations.liger.LigerPlugin.; the step is without them\n.*\nstack: axolotl .*  cross_entropy: logits ")
 cli("pairs whose loss is Liger's as a file of Axolotl" ARGS ${liger} --set job.method=dpo --set job.packing=false --set strategy.cross_entropy=fused
   SHELL "\"$@\" && cat own.yaml" OUTPUT "\ndpo_use_liger_kernel: true\n")
+cli("a GRPO scenario that verl would refuse" ARGS export grpo-32b-12-nodes --as verl -o out/own.sh CODE 2
+  ERROR_MATCHES "^stepsim: --as verl: what it would say is refused when it is read: out/own.sh:14: data.train_batch_size: verl refuses 8 prompts x 8 responses, which 48 does not divide .*: expected 6 or 12 prompts\n$")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
   ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
