@@ -13,7 +13,7 @@ namespace {
 struct Numbering {
   std::uint32_t per_node;
   std::uint32_t nics;
-  std::uint32_t shared;  // ports that a node's NICs share, one each if there are enough
+  std::uint32_t shared;    // ports that a node's NICs share, one each if there are enough
   std::uint32_t per_port;  // up, down, and what both share
   std::uint32_t leaves_per_unit;
   std::uint32_t ports;   // first port link

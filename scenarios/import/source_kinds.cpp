@@ -70,8 +70,7 @@ std::vector<SourceKind> kinds_of_settings() {
        .goes_on = true}};
 }
 
-// Of programs with a file for each recipe, or arguments of their own.
-std::vector<SourceKind> kinds_of_recipes() {
+std::vector<SourceKind> kinds_of_open_instruct() {
   return {{.name = "open-instruct-tuning",
            .title = "arguments of open-instruct's supervised training",
            .translate = translate_open_instruct_tuning,
@@ -87,8 +86,12 @@ std::vector<SourceKind> kinds_of_recipes() {
                         "*open_instruct/dpo*.py", "*open_instruct/reward_modeling.py",
                         "*open_instruct/ppo*.py", "*open_instruct/grpo.py",
                         "*open_instruct/olmo_core_finetune.py"},
-           .low_lines = true},
-          {.name = "automodel",
+           .low_lines = true}};
+}
+
+// Of programs with a file for each recipe.
+std::vector<SourceKind> kinds_of_recipes() {
+  return {{.name = "automodel",
            .title = "a file of NeMo AutoModel",
            .marks = {"step_scheduler"},
            .beside = {"dist_env", "distributed", "recipe"},
@@ -278,6 +281,7 @@ const std::vector<SourceKind>& known_kinds() {
           "num_layers", "num-layers", "lr_decay_style", "lr-decay-style"}},
         {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
     for (SourceKind& kind : kinds_of_settings()) kinds.push_back(std::move(kind));
+    for (SourceKind& kind : kinds_of_open_instruct()) kinds.push_back(std::move(kind));
     for (SourceKind& kind : kinds_of_recipes()) kinds.push_back(std::move(kind));
     for (SourceKind& kind : kinds_of_trainers()) kinds.push_back(std::move(kind));
     return kinds;

@@ -172,9 +172,11 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void put_value(Unfinished& mapping, Node value) {
-    if (mapping.merging && !mapping.dropped) merge(mapping, std::move(value));
     mapping.after_key = false;
-    if (mapping.merging) return;
+    if (mapping.merging) {
+      if (!mapping.dropped) merge(mapping, std::move(value));
+      return;
+    }
     value.line = mapping.key_line;  // where the user looks, also when the value begins below
     if (!mapping.dropped) mapping.node.entries.push_back({mapping.key, std::move(value)});
   }
