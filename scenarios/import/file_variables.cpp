@@ -54,10 +54,12 @@ std::optional<VariableWords> variable_in(std::string_view inside) {
   return is_variable(words.name) ? std::optional(words) : std::nullopt;
 }
 
-// Of the bracket that opens at `from`; npos: none.
+// Of the bracket that opens at `from`; npos: none, or none that is near, so that a text full of
+// brackets takes no longer than any other.
 std::size_t closing_brace(std::string_view text, std::size_t from) {
+  constexpr std::size_t near = 500;
   int depth = 0;
-  for (std::size_t i = from; i < text.size(); ++i)
+  for (std::size_t i = from; i < std::min(text.size(), from + near); ++i)
     if (text[i] == '{')
       ++depth;
     else if (text[i] == '}' && --depth == 0)

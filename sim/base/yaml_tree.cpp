@@ -172,11 +172,12 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void put_value(Unfinished& mapping, Node value) {
-    mapping.after_key = false;
     if (mapping.merging) {
-      if (!mapping.dropped) merge(mapping, std::move(value));
+      if (!mapping.dropped) merge(mapping, std::move(value));  // its messages name the key
+      mapping.after_key = false;
       return;
     }
+    mapping.after_key = false;
     value.line = mapping.key_line;  // where the user looks, also when the value begins below
     if (!mapping.dropped) mapping.node.entries.push_back({mapping.key, std::move(value)});
   }

@@ -605,4 +605,16 @@ TEST_CASE("a file of LLM Foundry is read, with what its variables say", "[scenar
                     Catch::Contains("other feed-forward parts are not modelled"));
 }
 
+// Each bracket looked for to the end of the text would take minutes.
+TEST_CASE("a value full of brackets is read as fast as any other", "[scenarios][sources]") {
+  std::string open, close;
+  for (int i = 0; i < 200'000; ++i) {
+    open += "${a:-";
+    close += "}";
+  }
+  const std::string text = "sequence_len: 64\nmicro_batch_size: 1\nbase_model: " + open + "x";
+  CHECK_THROWS_WITH(translate("own.yaml", text + close + "\n", {}),
+                    Catch::Contains("base_model: "));
+}
+
 }  // namespace stepsim
