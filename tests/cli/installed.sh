@@ -62,7 +62,7 @@ try export run.h5 --memory-viz memory.pickle
 try memory run.h5 --beside memory.pickle
 try collective all_reduce --cluster mi300x-8 --sizes 1GiB
 try collective --cluster mi300x-8 --compare "$tables"/collectives.csv
-try export tiny.yaml --as torchtitan -o own.toml
+try export llama32-3b-sft-zero3 --as torchtitan -o own.toml
 try import axolotl.yaml --model llama-3.2-1b --cluster mi300x-8 --keys
 try plan llama-3.2-1b --cluster h100-8 --global-batch 16 --samples 0
 try list
