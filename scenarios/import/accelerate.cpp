@@ -234,7 +234,8 @@ AccelerateFile read_accelerate(const std::string& file) {
 
 namespace {
 
-// Options of the launcher as keys of its file, as far as they belong to this kind of sharding.
+// Options of the launcher as keys of its file, as far as they belong to this kind of sharding,
+// and what Accelerate takes where neither says more.
 void lay_options(Document& document, const Launch& launch, const std::string& sharding) {
   const bool deepspeed = sharding == "DEEPSPEED", fsdp = sharding == "FSDP";
   document.set("distributed_type", sharding);
@@ -248,6 +249,10 @@ void lay_options(Document& document, const Launch& launch, const std::string& sh
                                                                   : "-";
     if (block != "-") document.set(block + name, yaml_quoted(word.text));
   }
+  if (deepspeed && !document.peek("deepspeed_config"))
+    document.set("deepspeed_config.zero_stage", "2");
+  if (fsdp && !document.peek("fsdp_config"))
+    document.set("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD");
 }
 
 }  // namespace
@@ -260,10 +265,6 @@ void lay_options_over(AccelerateFile& accelerate, const Launch& launch) {
   if (says("use_fsdp")) sharding = "FSDP";
   Document document = parse_document(accelerate.text, accelerate.file);
   lay_options(document, launch, sharding);
-  if (sharding == "DEEPSPEED" && !document.peek("deepspeed_config"))
-    document.set("deepspeed_config.zero_stage", "2");
-  if (sharding == "FSDP" && !document.peek("fsdp_config"))
-    document.set("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD");
   accelerate.sharding = sharding;
   accelerate.text = document.canonical();
 }
@@ -280,10 +281,6 @@ std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
   result.sharding = deepspeed ? "DEEPSPEED" : "FSDP";
   Document document = parse_document("{}", script);
   lay_options(document, launch, result.sharding);
-  if (!document.peek("deepspeed_config") && deepspeed)
-    document.set("deepspeed_config.zero_stage", "2");
-  if (!document.peek("fsdp_config") && fsdp)
-    document.set("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD");
   result.text = document.canonical();
   return result;
 }

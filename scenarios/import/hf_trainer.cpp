@@ -24,7 +24,9 @@ constexpr std::string_view hf_rows_key = "per_device_train_batch_size",
 
 // What the program says in words of its own.
 // In which type a model is kept whose trainer shares out nothing: 16 bits; what `dtype` says, and
-// that is 32 bits unless it says otherwise; or 32 bits for what is trained, unless pure_bf16.
+// that is 32 bits unless it says otherwise (github.com/huggingface/trl trl/trainer/model_config.py:
+// no dtype); or 32 bits for what is trained, unless pure_bf16 (github.com/hiyouga/LLaMA-Factory
+// src/llamafactory/model/adapter.py: trainable parameters are cast).
 enum class Loads : std::uint8_t { half, by_dtype, raised };
 
 struct Program {

@@ -112,6 +112,16 @@ TEST_CASE("a device's own tool sees the context, and what is kept for other stre
   CHECK(full.shown() <= full.capacity + full.context);
 }
 
+// Many micro-batches are laid out as a few of them, which ask for the same again and again.
+TEST_CASE("what the allocator reserves does not hang on how many micro-batches there are",
+          "[analysis]") {
+  const auto reserved = [](const char* count) {
+    const Scenario scenario = seed("llama32-3b-sft-zero3", {{"job.gradient_accumulation", count}});
+    return reserved_in_order(scenario, footprint(scenario));
+  };
+  CHECK(reserved("12") == reserved("200"));
+}
+
 // A first step leaves room between gradients, and the optimizer's states come into it: the second
 // step finds none for its largest requests.
 TEST_CASE("states that are made in the first update are in the way of the second step",
