@@ -46,10 +46,10 @@ cli("no more processes" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1
   ERROR "this machine, or a limit of this shell, allows no more: no process for a worker: Resource temporarily unavailable")
 
 # ---- two sweeps, one journal ----
-cli("a journal that another sweep writes" HEAVY ARGS sweep tiny.yaml --vary job.micro_batch=1:1000 --workers 1 -o two CODE 2
+cli("a journal that another sweep writes" HEAVY ARGS sweep tiny.yaml --vary job.micro_batch=1:5000 --workers 1 -o two CODE 2
   SHELL "cp @ROOT@/tests/cli/tiny.yaml .; \"$@\" >/dev/null & other=$!; touch two.journal
-    for i in {1..200}; do [ $(wc -l <two.journal) -gt 2 ] && break; sleep 0.05; done
-    \"$@\"; code=$?; kill -9 $other; exit $code"
+    for i in {1..1000}; do [ $(wc -l <two.journal) -gt 2 ] && break; sleep 0.01; done
+    kill -STOP $other; \"$@\"; code=$?; kill -9 $other; exit $code"
   ERROR "two.journal: is being written by another sweep")
 cli("a file that only has the name of a journal" ARGS sweep tiny.yaml --vary job.micro_batch=1,2 -o notes CODE 2
   SHELL "cp @ROOT@/tests/cli/tiny.yaml .; printf 'my notes' >notes.journal; \"$@\"; code=$?; [ \"$(cat notes.journal)\" = 'my notes' ] || exit 9; exit $code"
