@@ -3,7 +3,8 @@
 
   python3 measure/figures.py FOLDER [SECTION...]
 
-Writes FOLDER/figures.csv. Sections: streams, experts, loss, optimizer, host, copies, driver, files, host_adam."""
+Writes FOLDER/figures.csv. Sections: streams, experts, loss, optimizer, bits_optimizer, host,
+copies, driver, files, host_adam."""
 
 import itertools
 import os
@@ -102,6 +103,20 @@ def optimizer():
         figure("zero_grad-host", timing.host_seconds(lambda: update.zero_grad(set_to_none=False), calls=2, rounds=5) / len(parameters) * 1e6, "us/tensor", size=size)
         del parameters, update
         torch.cuda.empty_cache()
+
+
+def bits_optimizer():
+    """Optimizers of bitsandbytes: a kernel for each tensor, and the host stops behind it."""
+    import bitsandbytes.optim as optim
+    kinds = {"adamw8": optim.AdamW8bit, "paged_adamw8": optim.PagedAdamW8bit, "adamw32": optim.AdamW32bit, "lion8": optim.Lion8bit}
+    for (name, kind), (tensors, numbers) in itertools.product(kinds.items(), ((400, 2**16), (100, 2**20), (40, 2**24), (4, 2**28))):
+        parameters = [torch.nn.Parameter(randn(numbers)) for _ in range(tensors)]
+        for parameter in parameters:
+            parameter.grad = randn(numbers) * 1e-3
+        update = kind(parameters, lr=1e-5)
+        seconds = timing.gpu_seconds(update.step, graph=False)
+        figure(f"bits-{name}-{tensors}", seconds / tensors * 1e6, "us a tensor", size=f"{tensors} tensors of {numbers} numbers", what="bf16", notes=f"{seconds / tensors / numbers * 1e12:.4g} ps a number")
+        del parameters, update
 
 
 def host():
@@ -260,5 +275,5 @@ def host_adam():
             del update, parameter
 
 
-timing.sections(wanted, {"streams": streams, "experts": experts, "loss": loss, "optimizer": optimizer, "host": host, "copies": copies, "driver": driver,
+timing.sections(wanted, {"streams": streams, "experts": experts, "loss": loss, "optimizer": optimizer, "bits_optimizer": bits_optimizer, "host": host, "copies": copies, "driver": driver,
                          "files": files, "host_adam": host_adam})

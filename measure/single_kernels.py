@@ -3,8 +3,10 @@
 
   python3 measure/single_kernels.py FOLDER [SECTION...]
 
-Writes FOLDER/gemm.csv and FOLDER/attention.csv. Sections: products, sustained, thin, eight_bits, grouped, attention, flex."""
+Writes FOLDER/gemm.csv and FOLDER/attention.csv. Sections: products, sustained, thin, eight_bits, grouped, attention, masked,
+flex."""
 
+import contextlib
 import itertools
 import sys
 import time
@@ -132,6 +134,31 @@ def attention_rows():
                            time_ms=round(seconds * 1e3, 5), tflops=round(times * work / seconds / 1e12, 1), notes=software)
 
 
+def masked():
+    """Rows that end early, as a mask of pairs says: causal and padded. Counted are all pairs."""
+    for batch, length, heads, wide in [(32, 512, 32, 128), (8, 2048, 32, 128), (2, 8192, 32, 128), (8, 2048, 32, 64), (2, 8192, 32, 64), (8, 1000, 32, 64)]:
+        q, k, v = (bf16(batch, heads, length, wide).requires_grad_() for _ in range(3))
+        ends = torch.linspace(length / 4, length, batch, device="cuda").long()
+        at = torch.arange(length, device="cuda")
+        mask = ((at[:, None] >= at)[None] & (at < ends[:, None])[:, None])[:, None]
+        for name, backend in {"cudnn": SDPBackend.CUDNN_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION, "chosen": None}.items():
+            try:
+                with sdpa_kernel(backend) if backend is not None else contextlib.nullcontext():
+                    attend = lambda: F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+                    with torch.no_grad():
+                        forward = timing.gpu_seconds(attend, graph=False)
+                    out = attend()
+                    g = torch.randn_like(out)
+                    backward = timing.gpu_seconds(lambda: torch.autograd.grad(out, (q, k, v), g, retain_graph=True), graph=False)
+            except RuntimeError as problem:
+                print(name, batch, length, heads, wide, str(problem)[:200], flush=True)
+                continue
+            for op, seconds, times in (("attention_fwd", forward, 1), ("attention_bwd", backward, 2.5)):
+                attentions.add(id=f"own-{gpu.split('-')[0].lower()}-{name}-masked-{op[-3:]}-b{batch}-s{length}-h{heads}-d{wide}", source=SOURCE, hardware=gpu, op=op, kernel=f"{name}-masked",
+                               dtype="bf16", batch=batch, queries=length, keys=length, heads=heads, head_dim=wide, causal="no", time_ms=round(seconds * 1e3, 5),
+                               tflops=round(times * 4 * batch * heads * length * length * wide / seconds / 1e12, 1), notes=software + ", a mask of pairs")
+
+
 def flex():
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     compiled = torch.compile(flex_attention, dynamic=False)
@@ -151,4 +178,4 @@ def flex():
 
 
 timing.sections(wanted, {"products": training_products, "sustained": sustained, "thin": thin, "eight_bits": eight_bits, "grouped": grouped,
-                         "attention": attention_rows, "flex": flex})
+                         "attention": attention_rows, "masked": masked, "flex": flex})

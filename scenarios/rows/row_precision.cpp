@@ -69,7 +69,7 @@ void write_precision(const StepRow& row, const RowCatalog& catalog, RowScenario&
     made.set("strategy.update_in_backward", true);
   if (contains(word, "muon")) made.set("strategy.optimizer", "muon");
   if (contains(word, "8bit") || contains(word, "8-bit"))
-    made.set("strategy.optimizer", "adamw_8bit");
+    made.set("strategy.optimizer", contains(word, "torch") ? "adamw_torch_8bit" : "adamw_8bit");
   if (contains(word, "4bit") || contains(word, "4-bit"))
     made.set("strategy.optimizer", "adamw_4bit");
 }

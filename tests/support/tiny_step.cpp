@@ -73,6 +73,8 @@ Stack tiny_stack() {
                    .grouped_gemm = made_up<Ratio>(0.5)};
   stack.attention_shares = {.efficient_forward = made_up<Ratio>(0.5),
                             .efficient_backward = made_up<Ratio>(0.4),
+                            .masked_forward = made_up<Ratio>(0.6),
+                            .masked_backward = made_up<Ratio>(0.7),
                             .flex_forward = made_up<Ratio>(0.9),
                             .flex_backward = made_up<Ratio>(0.8)};
   const Document operators = read_document(STEPSIM_SOURCE_DATA "/workloads/operators.yaml");

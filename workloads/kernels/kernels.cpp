@@ -42,13 +42,17 @@ double product_time(const Gpu& gpu, const Operators::Product& library, const Ker
   return best;
 }
 
+// PyTorch hands masks of pairs to cuDNN where it prefers that to its own kernels.
+bool masks_later(const Gpu& gpu) { return gpu.vendor == "nvidia" && gpu.attention.later; }
+
 // Blocks on the diagonal are computed in full, rows of scores cost the same however wide the heads
 // are, and at the end units wait for those that still work on the longest blocks. The stated rates
 // are those of 16 heads of 128 over 16384 tokens in causal rows of 4096.
 double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
-  const Gpu::Attention::Kernel& kernel =
-      row.later && gpu.attention.later ? *gpu.attention.later : gpu.attention.flash;
-  const double stated = (backward ? kernel.backward : kernel.forward).number();
+  const bool later = row.masked > 0 ? masks_later(gpu) : row.later && gpu.attention.later;
+  const Gpu::Attention::Kernel& kernel = later ? *gpu.attention.later : gpu.attention.flash;
+  const double share = later && row.masked > 0 ? row.masked : row.share;
+  const double stated = share * (backward ? kernel.backward : kernel.forward).number();
   const double overhead =
       (backward ? kernel.backward_overhead : kernel.forward_overhead).number() / 2;
   const double beside = gpu.attention.head_overhead.number();
@@ -79,7 +83,7 @@ double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row,
   const double products = gpu.gemm.rate.number() * gpu.gemm.sustained.number();
   if (row.kind == KernelClass::attention)
     return at_settled_clocks(gpu, row.flops / (attention_rate(gpu, row, backward) * faster *
-                                               stack.kernels.attention.number() * row.share));
+                                               stack.kernels.attention.number()));
   if (row.unaligned && gpu.gemm.unaligned) return row.flops / gpu.gemm.unaligned->number();
   const auto& kernel =
       row.kind == KernelClass::grouped_gemm ? stack.kernels.grouped_gemm : stack.kernels.gemm;
@@ -225,7 +229,8 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
                 : gpu.gemm.bandwidth.number();
     const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).number();
     const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
-    time += row.repeats * (row.launches * start + std::max(busy, row.bytes / bandwidth));
+    time += row.repeats * (row.launches * start +
+                           std::max({busy, row.bytes / bandwidth, row.least.value}));
   }
   return {time};
 }

@@ -34,7 +34,11 @@ struct KernelRow {
   bool of_weights = false;  // the product of a backward pass that gives the weights' gradient
   bool unaligned = false;   // rows of an operand begin at no multiple of 16 bytes
   bool later = false;       // attention: the kernel of this generation of GPUs
+  // Behind a mask of pairs: of the rate of that kernel, where there is one, else `share` of the
+  // older one's. 0: no mask.
+  double masked = 0;
   ProductType type = ProductType::bf16;  // in which a product runs
+  Seconds least{0};  // for as long it computes, however little it streams
   Operator op = Operator::none;
   double repeats = 1;  // all of this so many times, one after the other
 };

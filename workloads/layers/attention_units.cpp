@@ -140,29 +140,31 @@ void LayerWriter::core(std::vector<KernelRow> rows) {
     rows.push_back(count(Operator::repeat_heads, t(), q + (inputs - q) / 2));
     inputs = 3 * q;
   }
-  double keys = load.attended, forward = 1, backward = 1;
-  const Stack::AttentionShares& shares = stack.attention_shares;
-  if (kernel == AttentionKernel::sdpa) keys = load.in_rows;
-  if (kernel == AttentionKernel::sdpa_efficient) {
-    keys = load.in_squares;
-    forward = shares.efficient_forward.number();
-    backward = shares.efficient_backward.number();
-  }
-  if (kernel == AttentionKernel::flex) {
-    forward = shares.flex_forward.number();
-    backward = shares.flex_backward.number();
-  }
+  const bool masked = kernel == AttentionKernel::sdpa_efficient ||
+                      (kernel == AttentionKernel::sdpa && load.masked);
+  const double keys = masked                             ? load.in_squares
+                      : kernel == AttentionKernel::sdpa ? load.in_rows
+                                                        : load.attended;
   // Scores and values may have heads of different widths: the kernel's is their mean.
   const double heads = static_cast<double>(a.heads);
   KernelRow row = stepsim::attention("attention", t(), keys / t(), heads, (q + out) / (2 * heads));
   row.bytes = bytes_16 * t() * (inputs + out);
-  row.share = forward;
   row.later = kernel == AttentionKernel::flash3;
   rows.push_back(row);
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
   Unit& attend = unit(Role::attend, "self_attn.attend", sinks, std::move(rows));
   if (a.latent) attend.part = LayerPart::mla_up_proj;
-  attend.backward.back().share = backward;
+  KernelRow &forward = attend.forward.back(), &backward = attend.backward.back();
+  const Stack::AttentionShares& shares = stack.attention_shares;
+  if (masked) {
+    forward.share = shares.efficient_forward.number();
+    forward.masked = shares.masked_forward.number();
+    backward.share = shares.efficient_backward.number();
+    backward.masked = shares.masked_backward.number();
+  } else if (kernel == AttentionKernel::flex) {
+    forward.share = shares.flex_forward.number();
+    backward.share = shares.flex_backward.number();
+  }
   // The result and a logarithm for each row and head, beside queries, keys and values.
   attend.memory.core = bytes_16 * t() * out + 4 * t() * static_cast<double>(a.heads);
   attend.memory.saved = bytes_16 * t() * inputs + attend.memory.core;

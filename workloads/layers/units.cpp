@@ -83,6 +83,7 @@ void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
     unpacked += unit.tensors[i];
     unit.tensors[i] *= bytes / bytes_16;
   }
+  unit.unpacked = static_cast<int>(matrices);
   const KernelRow row = count(Operator::unpack, unpacked);
   unit.forward.insert(unit.forward.begin(), row);
   unit.backward.insert(unit.backward.begin(), row);

@@ -68,6 +68,7 @@ struct Unit {
   } stops;
   int owners = 0;           // modules that own the tensors
   int plain_modules = 0;    // modules without tensors that are called along with this one
+  int unpacked = 0;         // matrices in 4 bits that each pass unpacks
   double pieces = 0;        // products that the host launches one by one, for each expert
   double looped = 0;        // operators out of a library's own loop, with no module around them
   std::int64_t times = 1;   // units like this one after the other: experts of a loop

@@ -82,8 +82,11 @@ Seconds module_calls(const StepInput& input, const Visit& visit) {
   const Stack::HostCosts& host = input.stack.host;
   const Seconds singly =
       unit.pieces * host.expert_product.value + unit.looped * host.plain_launch.value;
+  const double plainly = input.strategy.compiled ? 0 : 1;  // else Python is gone
+  const Seconds wrapped =
+      (unit.adapter ? 1 : 0) * host.adapter_call.value + unit.unpacked * host.unpack_call.value;
   return (static_cast<double>(unit.owners) * each + (backward ? 2 : 1) * singly +
-          saved_hooks(input, visit)) /
+          plainly * wrapped + saved_hooks(input, visit)) /
          core;
 }
 

@@ -59,6 +59,9 @@ UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& all) {
   const double count = counts.operators();
   if (optimizer.kernels.empty()) {
     cost.launches = cost.dispatches = optimizer.own_launches * of.tensors;
+    const auto& peak = rank.input.cluster.gpu.peak;
+    if (peak.fp32)
+      cost.computing = Seconds{optimizer.operations * of.elements / peak.fp32->number()};
   } else if (strategy.update_kernels == UpdateKernels::fused) {
     cost.launches = launches_over(of, static_cast<std::size_t>(optimizer.lists()));
     cost.dispatches = 1;
@@ -112,6 +115,7 @@ double host_adam_bytes(const StepInput& input) {
 KernelRow update_row(const UpdateCost& cost, double bytes, double others) {
   KernelRow row{"update", KernelClass::memory, 0, bytes + cost.more_bytes, cost.launches + others};
   row.operators = cost.dispatches + others;
+  row.least = cost.computing;
   return row;
 }
 

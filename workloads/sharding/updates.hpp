@@ -28,6 +28,7 @@ struct UpdateCost {
   double dispatches = 0;  // operators of the host
   double more_bytes = 0;  // of traffic, than one kernel has that does everything
   double temporary = 0;   // bytes of device memory while it runs
+  Seconds computing{0};   // of kernels that compute longer than they stream
 };
 UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& of);
 // Its kernels, and `others` around them: norms, scales, casts.

@@ -87,6 +87,11 @@ struct Job {
   }
   std::int64_t estimating_passes() const { return method == Method::kto ? 1 : 0; }
   double slots() const { return static_cast<double>(sequence * rows()); }
+  // Rows of one document that end at different places: a mask says where.
+  bool masks_ends() const {
+    return !packed && rows() > 1 && padding != Padding::none &&
+           (padding == Padding::longest || fill < 1 || documents.mean > 0);
+  }
 
   friend bool operator==(const Job&, const Job&) = default;
 };

@@ -54,7 +54,8 @@ Load load_of(const Model& model, const Job& job, std::int64_t layer) {
           .attended = within * slots * (job.packed ? 1 : job.fill),
           .in_rows = slots / row * keys_seen(model, layer, row),
           .in_squares = slots * row,
-          .wanted = within * slots * job.fill};
+          .wanted = within * slots * job.fill,
+          .masked = job.masks_ends()};
 }
 
 }  // namespace stepsim

@@ -13,6 +13,7 @@ struct Load {
   double in_rows = 0;   // the same by kernels that take a row for one document
   double in_squares = 0;  // the same by those that look at all of a row and mask what comes later
   double wanted = 0;      // of `attended` what no padding has part in
+  bool masked = false;    // rows end at different places
 };
 Load load_of(const Model& model, const Job& job, std::int64_t layer);
 

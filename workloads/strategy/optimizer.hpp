@@ -38,6 +38,7 @@ struct Optimizer {
   std::vector<UpdateKernels> kernels{};
   double own_launches = 0;           // of those, for each tensor
   bool stops_behind_tensor = false;  // the host waits there until the device is done
+  double operations = 0;  // of its own kernel on 32-bit numbers, for each that it updates
   std::vector<MomentType> moment_types{MomentType::fp32};
   // Where its states may be, beside the device.
   struct Places {

@@ -36,6 +36,24 @@ Largest largest_of(double count, Value value) {
   return {mean / below, std::sqrt(std::max(0.0, square / below - mean * mean / below / below))};
 }
 
+// How many standard deviations from the middle that share of a normal distribution ends.
+double deviations_below(double share) {
+  double low = -most_deviations, high = most_deviations;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (share_below(middle) < share ? low : high) = middle;
+  }
+  return low;
+}
+
+// The digits of a number in base 2 behind the point, the last first: neighbours lie far apart.
+double mirrored(std::size_t number) {
+  double value = 0;
+  for (double digit = 0.5; number > 0; number /= 2, digit /= 2)
+    value += digit * static_cast<double>(number % 2);
+  return value;
+}
+
 // Whether ranks wait for each other in each micro-batch; else once a step.
 bool waits_in_each_micro_batch(const Job& job, const Strategy& strategy, const Mesh& mesh) {
   return job.accumulation == 1 || strategy.sharding >= Sharding::zero2 || mesh.stages > 1 ||
@@ -76,8 +94,9 @@ double kept_tokens(const Job& job) {
 }
 
 Job usual_rows(const Job& job, const Strategy& strategy, const Cluster& cluster) {
-  if (job.padding == Padding::row) return job;
-  Job usual = full_rows(job);
+  const bool is_usual = job.documents.most > 0;
+  if (job.padding == Padding::row || is_usual) return job;
+  Job usual = job;
   const double slots = usual_slots(job, strategy, mesh_of(strategy, cluster));
   usual.sequence =
       std::min(job.sequence, whole_rows(strategy, std::max<std::int64_t>(1, std::llround(slots))));
@@ -85,6 +104,24 @@ Job usual_rows(const Job& job, const Strategy& strategy, const Cluster& cluster)
   const double tokens = job.fill * static_cast<double>(job.sequence);
   usual.fill = std::min(1.0, tokens / static_cast<double>(usual.sequence));
   return usual;
+}
+
+std::vector<double> shares_of_slots(const Job& job, std::size_t count) {
+  const bool known = job.documents.mean > 0 || job.fill < 1;
+  if (job.packed || job.padding == Padding::row || !known) return {};
+  const auto row = row_at(job);
+  const auto rows = static_cast<double>(job.rows());
+  const Largest one = largest_of(1, row);
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double below = mirrored(i) + 0.5 / static_cast<double>(count);
+    const double slots =
+        job.padding == Padding::longest
+            ? row(deviations_below(std::pow(below, 1 / rows)))
+            : one.mean + deviations_below(below) * one.deviation / std::sqrt(rows);
+    shares.push_back(std::clamp(slots / static_cast<double>(job.sequence), 0.0, 1.0));
+  }
+  return shares;
 }
 
 Job full_rows(const Job& job) {

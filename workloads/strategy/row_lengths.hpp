@@ -1,6 +1,8 @@
 // Rows that hold one document each: how long these are, and how far they are padded.
 #pragma once
 
+#include <vector>
+
 #include "topology/cluster.hpp"
 #include "workloads/strategy/job.hpp"
 #include "workloads/strategy/strategy.hpp"
@@ -13,6 +15,10 @@ double kept_tokens(const Job& job);
 // What a step usually works on. Rows that are not filled up to job.sequence have fewer slots: on
 // average, those of the rank that others wait for. With all other jobs nothing changes.
 Job usual_rows(const Job& job, const Strategy& strategy, const Cluster& cluster);
+
+// Of micro-batches one after the other, their slots as shares of those of full ones: each of
+// `count` has another part of their distribution. Empty: all are full.
+std::vector<double> shares_of_slots(const Job& job, std::size_t count);
 
 // What memory has to hold: a micro-batch with a row of full length.
 Job full_rows(const Job& job);

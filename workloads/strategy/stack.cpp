@@ -75,6 +75,8 @@ Stack::HostCosts read_host(const Table& host) {
           .collective_launch = host.constant<Seconds>("collective_launch"),
           .sync = host.constant<Seconds>("sync"),
           .module_call = or_none("module_call"),
+          .adapter_call = or_none("adapter_call"),
+          .unpack_call = or_none("unpack_call"),
           .expert_call = or_none("expert_call"),
           .expert_kernels = or_none("expert_kernels"),
           .expert_product = or_none("expert_product"),
@@ -175,6 +177,8 @@ Stack read_stack(const Table& table) {
 Stack::AttentionShares read_attention_shares(const Table& table) {
   return {.efficient_forward = table.constant<Ratio>("efficient_forward"),
           .efficient_backward = table.constant<Ratio>("efficient_backward"),
+          .masked_forward = table.constant<Ratio>("masked_forward"),
+          .masked_backward = table.constant<Ratio>("masked_backward"),
           .flex_forward = table.constant<Ratio>("flex_forward"),
           .flex_backward = table.constant<Ratio>("flex_backward")};
 }

@@ -74,6 +74,8 @@ struct Stack {
     Constant<Seconds> collective_launch;  // enqueue one collective
     Constant<Seconds> sync;               // read a value back: .item(), nonzero()
     Constant<Seconds> module_call{};      // a module with parameters, beside its operators
+    Constant<Seconds> adapter_call{};     // an adapter's modules, beside their operators
+    Constant<Seconds> unpack_call{};      // a matrix in 4 bits, beside the kernels that unpack it
     Constant<Seconds> expert_call{};      // routing and sending tokens between ranks, each pass
     Constant<Seconds> expert_kernels{};   // the same where kernels of a library send them
     Constant<Seconds> expert_product{};   // an expert's product of grouped ones, launched by itself
@@ -160,6 +162,8 @@ struct Stack {
   struct AttentionShares {  // of the rate that the GPU's file gives for a flash kernel
     Constant<Ratio> efficient_forward;
     Constant<Ratio> efficient_backward;
+    Constant<Ratio> masked_forward;  // of the rate of the later kernel
+    Constant<Ratio> masked_backward;
     Constant<Ratio> flex_forward;
     Constant<Ratio> flex_backward;
 

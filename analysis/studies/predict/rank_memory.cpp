@@ -1,6 +1,7 @@
 #include "analysis/studies/predict/rank_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -10,6 +11,7 @@
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
 #include "sim/base/lists.hpp"
+#include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -19,9 +21,23 @@ const StepStage& stage_of(const std::vector<StepStage>& stages, Rank rank) {
   return *std::prev(after);
 }
 
+bool has_a_row_for_each_token(std::string_view tensor_class) {
+  constexpr std::array all{Held::activations, Held::checkpoints, Held::activation_gradients,
+                           Held::temporary, Held::stage_buffers};
+  return std::ranges::any_of(all, [&](Held held) { return to_text(held) == tensor_class; });
+}
+
+// The same step with so many of its slots.
+Timeline with_share_of_slots(const Timeline& step, double share) {
+  Timeline part = step;
+  for (MemoryChange& change : part)
+    if (has_a_row_for_each_token(change.tensor_class)) change.bytes *= share;
+  return part;
+}
+
 // The first update makes the optimizer's states, where gradients still are; all else is set up
 // before the first step.
-Timeline in_order_of_two_steps(const Timeline& set_up, const Timeline& step) {
+Timeline up_to_first_step(const Timeline& set_up, const Timeline& step) {
   const auto states = std::ranges::find(set_up, "first update", &MemoryChange::moment);
   const auto update = std::ranges::find(step, "optimizer", &MemoryChange::moment);
   Timeline all(set_up.begin(), states);
@@ -30,6 +46,18 @@ Timeline in_order_of_two_steps(const Timeline& set_up, const Timeline& step) {
     return change.tensor_class != to_text(Held::own_gradients);  // the step has them itself
   });
   all.insert(all.end(), update, step.end());
+  return all;
+}
+
+// Two steps, or as many as rows have lengths that count: the longer ones do not fit into what the
+// shorter ones before them have left, which stays with the allocator.
+Timeline in_order_of_steps(const Timeline& set_up, const Timeline& step, const Job& job) {
+  constexpr std::size_t lengths = 16;
+  std::vector<double> shares = shares_of_slots(job, lengths);
+  const double first = shares.empty() ? 1 : shares.front();
+  Timeline all = up_to_first_step(set_up, with_share_of_slots(step, first));
+  if (!shares.empty()) shares.erase(shares.begin());
+  for (const double share : shares) append(all, with_share_of_slots(step, share));
   append(all, step);
   return all;
 }
@@ -82,7 +110,7 @@ double reserved_in_order(const Scenario& scenario, const Footprint& footprint) {
   if (stage != nullptr) own.model = stage->model;
   const Timeline set_up = setup_timeline(rank_part(step_input(own)));
   const Timeline step = timeline_in_order(program.graph, alike ? 0 : stage->lane);
-  Timeline all = in_order_of_two_steps(set_up, step);
+  const Timeline all = in_order_of_steps(set_up, step, own.job);
   const AllocatingStreams streams = allocating_streams(own.strategy);
   const auto& memory = own.cluster.gpu.memory;
   MemoryPlacement placement(
