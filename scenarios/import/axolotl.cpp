@@ -420,7 +420,7 @@ void put_parallel(MappedSource& source) {
   const std::string_view key =
       source.says("context_parallel_size") ? "context_parallel_size" : "sequence_parallel_degree";
   if (const std::int64_t ring = source.whole(key, 1, 1, most_ranks); ring > 1)
-    source.put("strategy.sequence_parallel.ring", std::to_string(ring), key);
+    put_contiguous_ring(source, ring, key);
 }
 
 void put_grpo(MappedSource& source) {

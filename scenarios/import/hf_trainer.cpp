@@ -194,10 +194,7 @@ class TrainerReader {
     // peft keeps adapters in 32 bits, and TRL in 16 beside 4.
     put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
                adapters ? "load_in_4bit" : key);
-    if (adapters && !few_bits && !half)
-      source_.without(key,
-                      "frozen matrices are counted in 16 bits; unless it says so they are "
-                      "loaded in 32");
+    if (adapters && !half) source_.put("strategy.lora.frozen", "fp32", key);
   }
 
   TrlGrpoWords grpo_words() {

@@ -340,7 +340,7 @@ class OpenRlhfReader {
 
   void read_parallel() {
     if (const std::int64_t ring = whole("ring_attn_size", 1, most_ranks); ring > 1)
-      source_.put("strategy.sequence_parallel.ring", std::to_string(ring), key("ring_attn_size"));
+      put_contiguous_ring(source_, ring, key("ring_attn_size"));
     if (const std::int64_t tensor = whole("ds_tensor_parallel_size", 1, most_ranks); tensor > 1) {
       source_.put("strategy.tensor_parallel.size", std::to_string(tensor),
                   key("ds_tensor_parallel_size"));

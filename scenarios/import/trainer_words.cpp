@@ -404,6 +404,12 @@ void put_host_threads(MappedSource& source, const ShardingFacts& sharding, std::
       put(threads, variable);
 }
 
+void put_contiguous_ring(MappedSource& source, std::int64_t ranks, std::string_view key) {
+  source.put("strategy.sequence_parallel.ring", std::to_string(ranks), key);
+  source.put("strategy.sequence_parallel.slices", "contiguous", key,
+             "each GPU has one slice of a row, and the last sees the most keys");
+}
+
 void put_loaded(MappedSource& source, Loaded loaded, std::string_view key) {
   source.put("strategy.master_weights", loaded == Loaded::in_32_bits ? "true" : "false", key,
              loaded == Loaded::in_32_bits ? "what is trained is kept in 32 bits"

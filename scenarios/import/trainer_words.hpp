@@ -78,6 +78,8 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words);
 void put_fsdp_offload(MappedSource& source, std::string_view key);
 void put_unfused_on_host(MappedSource& source, std::string_view key);
 // Shards are gathered in 8 bits, which only the second version does.
+// A ring of ring-flash-attention's functions for rows of many documents: each rank has one slice.
+void put_contiguous_ring(MappedSource& source, std::int64_t ranks, std::string_view key);
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding);
 // "bf16", "fp16" and "tf32" of the trainer of transformers. Without a word it is taken to be bf16.
 // Whether all is in 32 bits.

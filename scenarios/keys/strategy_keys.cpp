@@ -280,6 +280,10 @@ constexpr std::array lora_keys{
         "quantised", quantised_names,
         "how the frozen matrices are stored: none: in 16 bits; nf4: in 4 bits, unpacked in each "
         "pass; nf4_all: and experts that are one tensor"),
+    word<&Strategy::lora, &Lora::frozen>(
+        "frozen", lora_frozen_names,
+        "how what is frozen and not quantised is stored where nothing is sharded: fp32: in 32 "
+        "bits, and cast for each product"),
 };
 
 constexpr std::array moe_keys{
@@ -495,6 +499,11 @@ constexpr std::array sequence_keys{
         "ulysses", 1, most_parts, "GPUs that swap pieces of a sequence for heads around attention"),
     whole<&Strategy::sequence_parallel, &SequenceParallel::ring>(
         "ring", 1, most_parts, "GPUs that pass keys and values round during attention"),
+    word<&Strategy::sequence_parallel, &SequenceParallel::slices>(
+        "slices", ring_slices_names,
+        "of a sequence that a GPU of the ring has. balanced: one from its beginning and one from "
+        "its end; contiguous: one, so that all wait for the GPU with the last")
+        .when([](const Strategy& s) { return s.sequence_parallel.ring > 1; }),
 };
 
 // DeepSpeed's own names, units and defaults.

@@ -9,6 +9,7 @@
 namespace stepsim {
 
 inline constexpr double bytes_16 = 2;  // of a 16-bit number
+inline constexpr double bytes_32 = 4;
 
 template <class Tag>
 struct Quantity {

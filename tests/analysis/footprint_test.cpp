@@ -6,6 +6,7 @@
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "analysis/studies/predict/worker.hpp"
+#include "sim/base/lists.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {
@@ -120,6 +121,24 @@ TEST_CASE("what the allocator reserves does not hang on how many micro-batches t
     return reserved_in_order(scenario, footprint(scenario));
   };
   CHECK(reserved("12") == reserved("200"));
+}
+
+TEST_CASE("rows of many lengths leave the allocator with more than it uses", "[analysis]") {
+  const std::vector<Setting> rows{{"job.padding", "longest"},
+                                  {"job.sequence", "4096"},
+                                  {"job.document_length.mean", "2000"}};
+  const auto reserved = [&](const std::vector<Setting>& more) {
+    std::vector<Setting> settings = rows;
+    append(settings, more);
+    const Scenario scenario = seed("llama32-3b-dpo-zero3", settings);
+    const Footprint needs = footprint(scenario);
+    return reserved_in_order(scenario, needs) / needs.device.peak.bytes;
+  };
+  const Setting many{"job.document_length.spread", "0.9"};
+  const double alike = reserved({{"job.document_length.spread", "0"}});
+  CHECK(reserved({many}) > 1.15 * alike);
+  // Segments that expand take what is there from each other.
+  CHECK(reserved({many, {"strategy.expandable_segments", "true"}}) < 0.95 * reserved({many}));
 }
 
 // A first step leaves room between gradients, and the optimizer's states come into it: the second

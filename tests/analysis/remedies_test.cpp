@@ -141,6 +141,19 @@ TEST_CASE("what the scenario's rules refuse is not offered", "[analysis]") {
   }
 }
 
+TEST_CASE("GPUs that share a sequence are offered where the program has them", "[analysis]") {
+  const TemporaryFolder folder;
+  std::string text{long_rows};
+  text.replace(text.find("deepspeed-hf"), 12, "axolotl");
+  text.replace(text.find("65536"), 5, "131072");
+  const Asked asked{written(folder, text), {}};
+  REQUIRE(footprint(asked.scenario).fit() == Fit::oom);
+  const std::vector<std::string> changes = changes_of(remedies(asked.question()));
+  CHECK(std::ranges::any_of(changes, [](const std::string& change) {
+    return change.starts_with("strategy.sequence_parallel.ring: ");
+  }));
+}
+
 TEST_CASE("the loss chunk by chunk is tried alone", "[analysis]") {
   const TemporaryFolder folder;
   const Asked asked{written(folder, long_rows), {}};

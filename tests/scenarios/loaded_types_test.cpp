@@ -13,6 +13,9 @@ namespace {
 
 const std::string data = STEPSIM_SOURCE_DATA;
 
+const std::string trl =
+    "model_name_or_path: Qwen/Qwen2.5-7B\nmax_length: 1024\nper_device_train_batch_size: 1\n";
+
 struct Said {
   std::string text, expected;
 };
@@ -32,11 +35,17 @@ std::string value_of(std::string_view path, const std::string& name, const std::
 
 }  // namespace
 
+TEST_CASE("TRL loads a frozen model in 32 bits unless it is told otherwise",
+          "[scenarios][sources]") {
+  for (const char* adapters : {"use_peft: true\n", "use_peft: true\nload_in_4bit: true\n"}) {
+    CHECK(value_of("strategy.lora.frozen", "own.yaml", trl + adapters) == "fp32");
+    CHECK(value_of("strategy.lora.frozen", "own.yaml", trl + adapters + "dtype: bfloat16") == "");
+  }
+}
+
 TEST_CASE("what is trained on one GPU is kept as the trainer loads it", "[scenarios][sources]") {
   const std::string factory =
       "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ntemplate: qwen\ncutoff_len: 1024\n";
-  const std::string trl =
-      "model_name_or_path: Qwen/Qwen2.5-7B\nmax_length: 1024\nper_device_train_batch_size: 1\n";
   const std::string axolotl =
       "base_model: Qwen/Qwen2.5-7B\nsequence_len: 1024\nmicro_batch_size: 1\n";
   for (const auto& [text, expected] :

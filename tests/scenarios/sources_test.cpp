@@ -619,7 +619,7 @@ TEST_CASE("keys of an Axolotl file become keys of a scenario", "[scenarios][sour
   CHECK(value_at(plain, "strategy.zero") == "0");
   CHECK(value_at(plain, "strategy.master_weights") == "false");
   CHECK(value_at(plain, "strategy.checkpointing") == "none");
-  CHECK(value_at(plain, "strategy.optimizer") == "adamw_8bit");
+  CHECK(value_at(plain, "strategy.optimizer") == "adamw_torch_8bit");
   CHECK(value_at(plain, "strategy.attention") == "sdpa_efficient");
   for (const auto& [theirs, ours] :
        {std::pair{"sgd", "sgd"}, std::pair{"paged_lion_8bit", "lion_8bit"},

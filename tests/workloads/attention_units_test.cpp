@@ -114,6 +114,32 @@ TEST_CASE("other kernels reach their share of a flash kernel's rate", "[workload
   }
 }
 
+TEST_CASE("a mask of pairs goes to the later kernel where there is one", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3);
+  const auto seconds = [&](std::optional<AttentionKernel> kernel, std::int64_t rows) {
+    const Unit unit = attend(kernel, [&](TinyStep& tiny) {
+      tiny.job.sequence = 1 << 16;
+      tiny.job.micro_batch = rows;
+      tiny.job.packed = false;
+      tiny.job.padding = Padding::longest;
+      tiny.job.documents = {};
+    });
+    return device_time(step.cluster.gpu, step.stack, {unit.forward.back()}, false).value /
+           static_cast<double>(rows);
+  };
+  // PyTorch's choice has a mask as soon as rows end at different places.
+  CHECK_THAT(seconds(AttentionKernel::sdpa, 2),
+             WithinRel(seconds(AttentionKernel::sdpa_efficient, 2), 1e-3));
+  CHECK_THAT(seconds(AttentionKernel::sdpa, 1), WithinRel(seconds(AttentionKernel::flash, 1), 1e-3));
+  const double older = seconds(AttentionKernel::sdpa, 2);
+  step.cluster.gpu.attention.later = step.cluster.gpu.attention.flash;
+  step.cluster.gpu.attention.later->forward.value = FlopsPerSecond{800e12};
+  step.cluster.gpu.vendor = "nvidia";
+  CHECK_THAT(seconds(AttentionKernel::sdpa, 2), WithinRel(older * (0.5 * 400) / (0.6 * 800), 0.01));
+  step.cluster.gpu.vendor = "amd";
+  CHECK_THAT(seconds(AttentionKernel::sdpa, 2), WithinRel(older, 1e-3));
+}
+
 TEST_CASE("a flash kernel that is told where documents end stops the host once a layer and pass",
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3);

@@ -3,6 +3,7 @@
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
+#include "workloads/program/run_visit.hpp"
 #include "workloads/program/visits.hpp"
 #include "workloads/step/model_flops.hpp"
 
@@ -255,4 +256,59 @@ TEST_CASE("beside experts that ranks have of their own, each rank has its expert
   // One beside all experts of a rank, of which there are two.
   step.stack.adapters.one_beside_experts = true;
   CHECK_THAT(step.rank().shares.trained, exactly(attention + of_experts / 4 / 2));
+}
+
+TEST_CASE("modules around adapters and around matrices in four bits take the host in each pass",
+          "[workloads]") {
+  TinyStep step = adapted(Sharding::zero0, LoraTargets::linear, Quantised::nf4);
+  step.stack.host.adapter_call.value = Seconds{70e-6};
+  step.stack.host.unpack_call.value = Seconds{110e-6};
+  const auto calls = [&](Phase phase) {
+    double sum = 0;
+    const std::vector<Unit> layer = units_of(step.input()).layers.front();
+    for (const Unit& unit : layer)
+      sum += module_calls(step.input(), {.unit = &unit, .phase = phase}).value;
+    return sum * step.cluster.node.host.core_speed.number();
+  };
+  const double each = 7 * (70e-6 + 110e-6);  // q, k, v, o, gate, up and down
+  for (const Phase phase : {Phase::forward, Phase::backward}) {
+    const double with = calls(phase);
+    step.strategy.compiled = true;
+    CHECK_THAT(with - calls(phase) + 1, exactly(each + 1));
+    step.strategy.compiled = false;
+  }
+}
+
+TEST_CASE("what is frozen in 32 bits is twice as large, and cast for each product",
+          "[workloads]") {
+  TinyStep step = adapted(Sharding::zero0);
+  const auto frozen = [&] {
+    const ModelUnits units = units_of(step.input());
+    double bytes = half * units.embedding.elements();
+    for (const Unit& unit : units.layers.front())
+      if (!unit.trained) bytes += half * unit.elements();
+    for (const Unit& unit : units.head) bytes += half * unit.elements();
+    return bytes;
+  };
+  const auto cast = [&] {
+    double bytes = 0;
+    const std::vector<Unit> layer = units_of(step.input()).layers.front();
+    for (const Unit& unit : layer)
+      for (const KernelRow& row : unit.forward)
+        if (row.name == "cast_weights") bytes += row.bytes;
+    return bytes;
+  };
+  const double narrow = frozen();
+  CHECK(cast() == 0);
+  step.strategy.lora.frozen = LoraFrozen::fp32;
+  CHECK_THAT(frozen(), exactly(2 * narrow));
+  const double matrices = 2 * h * q + 2 * h * kv + 3 * h * w;
+  CHECK_THAT(cast(), exactly((4 + 2) * matrices));
+  // In four bits there is nothing to cast, but norms, embedding and head are as wide.
+  step.strategy.lora.quantised = Quantised::nf4;
+  CHECK(cast() == 0);
+  // An engine that shards has cast everything before.
+  step.strategy.lora.quantised = Quantised::none;
+  step.strategy.sharding = Sharding::zero2;
+  CHECK_THAT(frozen(), exactly(narrow));
 }

@@ -121,3 +121,24 @@ TEST_CASE("under FSDP an 8-bit update takes a stop of the host for each tensor l
   const double tensors = 3 * 9 + 3;
   CHECK_THAT(seconds(2) - seconds(1), WithinRel(tensors, 1e-6));
 }
+
+TEST_CASE("an update that searches for the place of each moment takes longer than its bytes",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero0);
+  step.cluster.gpu.peak.fp32 = Constant<FlopsPerSecond>{{50e12}, {50e12}, {50e12}, {}, ""};
+  constexpr double numbers = 1e9;
+  const auto seconds = [&](const char* optimizer) {
+    step.strategy.optimizer = optimizer_called(optimizer);
+    const RankPart rank = step.rank();
+    const KernelRow row =
+        update_row(update_cost(rank, {numbers, 1, numbers}), optimizer_traffic_bytes(rank) * numbers, 0);
+    return device_time(step.cluster.gpu, step.stack, {row}, false).value;
+  };
+  const double start = step.cluster.gpu.elementwise.start.number();
+  for (const char* searching : {"adamw_8bit", "lion_8bit"})
+    CHECK_THAT(seconds(searching),
+               exactly(start + optimizer_called(searching).operations * numbers / 50e12));
+  CHECK(seconds("adamw_8bit") > 2 * seconds("adamw"));
+  CHECK(seconds("adamw_torch_8bit") < seconds("adamw"));
+  CHECK(stops(Sharding::zero3, "adamw_torch_8bit", 5).count == 0);
+}

@@ -103,3 +103,38 @@ TEST_CASE("a usual step has the tokens of the job, and sees as far", "[workloads
     CHECK(full_rows(job).sequence == job.sequence);
   }
 }
+
+TEST_CASE("micro-batches one after the other have as many slots as is usual", "[workloads]") {
+  constexpr std::size_t count = 512;
+  for (const Padding padding : {Padding::longest, Padding::none})
+    for (const std::int64_t rows : {1, 2, 8}) {
+      const Job job = chats(padding, 0.8, rows);
+      const std::vector<double> shares = shares_of_slots(job, count);
+      REQUIRE(shares.size() == count);
+      double sum = 0;
+      for (const double share : shares) sum += share;
+      const double mean = sum / count * static_cast<double>(most);
+      CHECK(std::abs(mean / static_cast<double>(usual(job)) - 1) < 0.01);
+    }
+  Job packed = chats(Padding::longest, 0.8, 2);
+  packed.packed = true;
+  CHECK(shares_of_slots(packed, count).empty());
+  CHECK(shares_of_slots(chats(Padding::row, 0.8, 2), count).empty());
+}
+
+TEST_CASE("a mask says where rows end that are not alike", "[workloads]") {
+  CHECK(chats(Padding::longest, 0.8, 2).masks_ends());
+  CHECK(chats(Padding::row, 0.8, 2).masks_ends());
+  CHECK_FALSE(chats(Padding::longest, 0.8, 1).masks_ends());  // a row alone has its own length
+  CHECK_FALSE(chats(Padding::none, 0.8, 2).masks_ends());     // rows lie one behind the other
+  Job full;
+  full.packed = false;
+  full.micro_batch = 4;
+  CHECK_FALSE(full.masks_ends());
+  // A usual step is as masked as the job.
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  const Job job = chats(Padding::longest, 0.8, 2);
+  const Job step = usual_rows(job, tiny.strategy, tiny.cluster);
+  CHECK(step.masks_ends());
+  CHECK(usual_rows(step, tiny.strategy, tiny.cluster) == step);
+}

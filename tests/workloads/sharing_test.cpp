@@ -59,6 +59,23 @@ TEST_CASE("ranks that share layers or sequences share the work evenly", "[worklo
   }
 }
 
+// Of n slices the last sees the keys of all of them, and half of its own: 2 - 1/n times the mean.
+TEST_CASE("all wait for the last slice of a sequence that a ring has cut in order", "[workloads]") {
+  TinyStep ring = tiny_step(Sharding::zero3);
+  ring.job.documents = {};
+  ring.strategy.sequence_parallel.ring = 4;
+  const double balanced = forward_flops(ring, KernelClass::attention);
+  const double products = forward_flops(ring, KernelClass::gemm);
+  ring.strategy.sequence_parallel.slices = RingSlices::contiguous;
+  CHECK_THAT(forward_flops(ring, KernelClass::attention), exactly(balanced * (2 - 1.0 / 4)));
+  CHECK_THAT(forward_flops(ring, KernelClass::gemm), exactly(products));
+  // Documents as short as a slice are all within one.
+  ring.job.documents = {static_cast<double>(ring.job.sequence) / 4, 0};
+  const double in_order = forward_flops(ring, KernelClass::attention);
+  ring.strategy.sequence_parallel.slices = RingSlices::balanced;
+  CHECK(in_order < 1.1 * forward_flops(ring, KernelClass::attention));
+}
+
 TEST_CASE("a layer of shared tensors sums its parts twice in each pass", "[workloads]") {
   TinyStep step = tensor_step(4, false);
   const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);

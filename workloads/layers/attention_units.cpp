@@ -114,7 +114,6 @@ void LayerWriter::index(const Indexer& indexer) {
   }
   add(Role::index_key_norm, {width, width}, norm_row(stack.operators, fused, t(), width, false))
       .kind = TensorClass::norm;
-  constexpr double bytes_32 = 4;
   const double pairs = load.attended;
   Unit& scores = unit(Role::index_scores, "self_attn.indexer", {},
                       {{"index_scores", KernelClass::gemm, 2 * pairs * heads * width,

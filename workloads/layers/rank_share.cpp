@@ -236,9 +236,21 @@ Model model_of_rank(const Model& model, const Strategy& strategy) {
   return mine;
 }
 
+// How many more keys the queries of a sequence's last slice see than those of all on average. A
+// document that is shorter than a slice lies in one or two of them.
+double more_in_last_slice(const Load& load, const Strategy& strategy) {
+  const SequenceParallel& parallel = strategy.sequence_parallel;
+  if (parallel.slices == RingSlices::balanced || parallel.ring <= 1) return 1;
+  const double slices = std::clamp(load.attended / std::max(1.0, load.in_rows), 0.0, 1.0) *
+                        static_cast<double>(parallel.ring);
+  return slices > 1 ? 2 - 1 / slices : 1;
+}
+
 Load load_of_rank(const Load& load, const Strategy& strategy) {
   const double ranks = static_cast<double>(strategy.sequence_parallel.ranks());
   Load mine = load;
+  mine.attended *= more_in_last_slice(load, strategy);
+  mine.in_rows *= more_in_last_slice(load, strategy);
   for (double* part : {&mine.tokens, &mine.attended, &mine.in_rows, &mine.in_squares, &mine.wanted})
     *part /= ranks;
   return mine;

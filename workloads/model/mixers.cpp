@@ -56,7 +56,6 @@ MixerFlops mixer_flops(const Mixer& mixer) {
 
 // Fewer groups than ranks: each has what its heads share with others whole.
 double state_bytes(const Mixer& mixer, double ranks) {
-  constexpr double bytes_32 = 4;
   const double channels = static_cast<double>(mixer.channels()) / ranks;
   const double shared = static_cast<double>(mixer.convolved() - mixer.channels()) /
                         std::min(ranks, static_cast<double>(mixer.groups));

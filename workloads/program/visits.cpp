@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "workloads/layers/checkpointing.hpp"
+#include "workloads/layers/frozen_units.hpp"
 #include "workloads/layers/precision_units.hpp"
 #include "workloads/layers/rank_share.hpp"
 
@@ -80,14 +81,16 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
   if (units.embeds = model.part.embeds; units.embeds) {
     units.embedding = embedding_unit(model, input.stack, strategy, load(0));
     share_embedding(units.embedding, model, strategy, load(0));
+    widen_frozen({&units.embedding, 1}, strategy);
     apply_precision({&units.embedding, 1}, input.stack, strategy, micro_batches);
   }
   if (model.part.predicts) {
     units.head = head_units(model, input.stack, strategy, input.job);
     share_head(units.head, model, strategy, load(0), overlaps);
+    widen_frozen(units.head, strategy);
     apply_precision(units.head, input.stack, strategy, micro_batches);
   }
-  const double layer_input = strategy.precision.numbers *
+  const double layer_input = (widens_frozen(strategy) ? bytes_32 : strategy.precision.numbers) *
                              slots_between_blocks(input.job, strategy) *
                              static_cast<double>(model.hidden);
   std::map<std::tuple<LayerKind, std::int64_t, bool>, std::size_t> seen;
@@ -103,6 +106,7 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
     }
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
     share_layer(units.layers.back(), model, strategy, load(layer), overlaps);
+    widen_frozen(units.layers.back(), strategy);
     finish_layer(units.layers.back(), input, layer_input, micro_batches, layer);
   }
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;

@@ -18,10 +18,13 @@ enum class LoraTargets : std::uint8_t {
 inline constexpr std::array<std::string_view, 3> lora_targets_names{"attention", "linear", "all"};
 enum class Quantised : std::uint8_t { none, nf4, nf4_all };
 inline constexpr std::array<std::string_view, 3> quantised_names{"none", "nf4", "nf4_all"};
+enum class LoraFrozen : std::uint8_t { bf16, fp32 };
+inline constexpr std::array<std::string_view, 2> lora_frozen_names{"bf16", "fp32"};
 struct Lora {
   std::int64_t rank = 0;  // 0: the whole model is trained
   LoraTargets targets = LoraTargets::linear;
   Quantised quantised = Quantised::none;  // how the frozen matrices are stored
+  LoraFrozen frozen = LoraFrozen::bf16;   // what nothing quantises
   // Of those of targets the ones that end with these names alone; empty: all.
   std::vector<std::string> modules{};
 

@@ -46,6 +46,13 @@ double deviations_below(double share) {
   return low;
 }
 
+// Of so many, as far from the middle: their sum leans to the right as each of them does.
+double mean_of_rows(const Largest& one, double rows, double deviations) {
+  const double spread = one.deviation / one.mean;
+  const double variance = std::log1p(spread * spread / rows);
+  return one.mean * std::exp(std::sqrt(variance) * deviations - variance / 2);
+}
+
 // The digits of a number in base 2 behind the point, the last first: neighbours lie far apart.
 double mirrored(std::size_t number) {
   double value = 0;
@@ -115,10 +122,9 @@ std::vector<double> shares_of_slots(const Job& job, std::size_t count) {
   std::vector<double> shares;
   for (std::size_t i = 0; i < count; ++i) {
     const double below = mirrored(i) + 0.5 / static_cast<double>(count);
-    const double slots =
-        job.padding == Padding::longest
-            ? row(deviations_below(std::pow(below, 1 / rows)))
-            : one.mean + deviations_below(below) * one.deviation / std::sqrt(rows);
+    const double slots = job.padding == Padding::longest
+                             ? row(deviations_below(std::pow(below, 1 / rows)))
+                             : mean_of_rows(one, rows, deviations_below(below));
     shares.push_back(std::clamp(slots / static_cast<double>(job.sequence), 0.0, 1.0));
   }
   return shares;

@@ -87,9 +87,14 @@ struct TensorParallel {
 };
 
 // Ranks that share every sequence: by swapping its pieces for heads, and round a ring.
+// How a ring cuts a sequence: each rank has a piece from its beginning and one from its end, so
+// that all see as many keys, or one piece, of which the last sees them all.
+enum class RingSlices : std::uint8_t { balanced, contiguous };
+inline constexpr std::array<std::string_view, 2> ring_slices_names{"balanced", "contiguous"};
 struct SequenceParallel {
   std::int64_t ulysses = 1;
   std::int64_t ring = 1;
+  RingSlices slices = RingSlices::balanced;
 
   std::int64_t ranks() const { return ulysses * ring; }
 

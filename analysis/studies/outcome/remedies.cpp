@@ -133,6 +133,21 @@ Alternatives numbers_of_stages(const Scenario& scenario) {
   return all;
 }
 
+// GPUs that share a sequence, up to those of a node.
+Alternatives sequence_parts(const Scenario& scenario) {
+  const SequenceParallel& parallel = scenario.strategy.sequence_parallel;
+  const std::vector<Split>& splits = scenario.stack.choices.splits;
+  const std::int64_t gpus = scenario.cluster.gpus_per_node();
+  const bool ring = holds(splits, Split::ring) || parallel.ring > 1;
+  Alternatives all;
+  if (!ring && !holds(splits, Split::ulysses) && parallel.ulysses <= 1) return all;
+  for (std::int64_t n = (ring ? parallel.ring : parallel.ulysses) + 1; n <= gpus; ++n)
+    if (gpus % n == 0)
+      all.push_back({{ring ? "strategy.sequence_parallel.ring" : "strategy.sequence_parallel.ulysses",
+                      std::to_string(n)}});
+  return all;
+}
+
 // DeepSpeed keeps whole sub-groups on the device: the fewest that have to leave it.
 Alternatives partial_offload(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
@@ -186,7 +201,7 @@ std::vector<Alternatives> grpo_savers(const Scenario& scenario) {
 // Of a training step, what is usually tried first.
 std::vector<Alternatives> step_savers(const Scenario& scenario) {
   return {smaller_micro_batches(scenario.job), tensor_sizes(scenario), numbers_of_stages(scenario),
-          partial_offload(scenario)};
+          sequence_parts(scenario), partial_offload(scenario)};
 }
 
 std::vector<Alternatives> shared_savers(const Scenario& scenario) {

@@ -22,8 +22,8 @@ bool keeps_on_host(const Strategy& strategy) {
 
 double frozen_width(const StepInput& input) {
   const Strategy& s = input.strategy;
-  const bool whole =
-      input.stack.fp32_frozen && s.lora.quantised == Quantised::none && s.master_weights;
+  const bool wide = input.stack.fp32_frozen || s.lora.frozen == LoraFrozen::fp32;
+  const bool whole = wide && s.lora.quantised == Quantised::none && s.master_weights;
   return whole ? 4 : s.precision.numbers;
 }
 

@@ -1,0 +1,14 @@
+// What adapters leave frozen in 32 bits, under autocast: PyTorch casts weights and inputs of each
+// product, and what lies between products stays as wide as the embedding has made it.
+#pragma once
+
+#include <span>
+
+#include "workloads/layers/units.hpp"
+
+namespace stepsim {
+
+bool widens_frozen(const Strategy& strategy);
+void widen_frozen(std::span<Unit> units, const Strategy& strategy);
+
+}  // namespace stepsim
