@@ -194,9 +194,11 @@ std::string nothing_text(const PlanSpace& space, const PlanAnswer& answer) {
   if (!answer.smallest || answer.smallest_bytes <= 0) return text + ".";
   const JobPlan& plan = space.plans[*answer.smallest];
   const auto& memory = space.kinds[plan.kind].scenario.cluster.gpu.memory;
-  return text + fmt::format("; the one with the least memory, {}, needs at least {} of {}.",
+  const bool device_has_room = answer.smallest_bytes < memory.usable.value.value;
+  return text + fmt::format("; the one with the least memory, {}, needs at least {} of {}{}.",
                             plan_text(space, plan), to_text(Bytes{answer.smallest_bytes}),
-                            to_text(memory.usable.value));
+                            to_text(memory.usable.value),
+                            device_has_room ? ", and more memory of a node than there is" : "");
 }
 
 }  // namespace

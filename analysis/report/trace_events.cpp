@@ -217,7 +217,7 @@ void write_memory(const Run& run, Events& events) {
   for (Rank rank = 0; rank < run.platform.devices.size(); ++rank)
     for (std::size_t pool = 0; pool < pool_names.size(); ++pool) {
       const auto curves = memory_curves(run, rank, static_cast<Pool>(pool), most_counter_points);
-      const std::string name = fmt::format("{} memory, GB", pool_names[pool]);
+      const std::string name = fmt::format("{} memory that comes and goes, GB", pool_names[pool]);
       for (std::size_t i = 0; i < curves.times.size(); ++i) {
         events.counter(rank, name, curves.times[i]);
         for (std::size_t kind = 0; kind < curves.classes.size(); ++kind)

@@ -125,7 +125,7 @@ def check_against_h5(events, named):
             held += delta
             peak = max(peak, held)
         levels = [sum(e["args"].values()) for e in events["C"]
-                  if e["pid"] == 0 and e["name"] == "device memory, GB"]
+                  if e["pid"] == 0 and e["name"] == "device memory that comes and goes, GB"]
         assert abs(max(levels) - peak / 1e9) < 1e-4, (max(levels), peak)
 
         links = {f"{name}, %" for name, bytes in zip(run["links/name"].asstr()[:], run["links/bytes"][:])
