@@ -361,13 +361,13 @@ void note_usual_rows(Scenario& scenario) {
   const Job& job = scenario.job;
   const std::int64_t usual = usual_rows(job, scenario.strategy, scenario.cluster).sequence;
   if (usual == job.sequence) return;
-  scenario.notes.push_back(
-      fmt::format("times are those of a usual step: rows hold {:.0f} tokens on average, and "
-                  "take {} slots on the GPU that others wait for; memory is that of rows of {}{}",
-                  job.fill * static_cast<double>(job.sequence), usual, job.sequence,
-                  scenario.strategy.expandable_segments
-                      ? ""
-                      : ", and the allocator keeps beside it what rows of other lengths have left"));
+  scenario.notes.push_back(fmt::format(
+      "times are those of a usual step: rows hold {:.0f} tokens on average, and "
+      "take {} slots on the GPU that others wait for; memory is that of rows of {}{}",
+      job.fill * static_cast<double>(job.sequence), usual, job.sequence,
+      scenario.strategy.expandable_segments
+          ? ""
+          : ", and the allocator keeps beside it what rows of other lengths have left"));
 }
 
 void note_oddities(Scenario& scenario) {

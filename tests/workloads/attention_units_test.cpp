@@ -130,7 +130,8 @@ TEST_CASE("a mask of pairs goes to the later kernel where there is one", "[workl
   // PyTorch's choice has a mask as soon as rows end at different places.
   CHECK_THAT(seconds(AttentionKernel::sdpa, 2),
              WithinRel(seconds(AttentionKernel::sdpa_efficient, 2), 1e-3));
-  CHECK_THAT(seconds(AttentionKernel::sdpa, 1), WithinRel(seconds(AttentionKernel::flash, 1), 1e-3));
+  CHECK_THAT(seconds(AttentionKernel::sdpa, 1),
+             WithinRel(seconds(AttentionKernel::flash, 1), 1e-3));
   const double older = seconds(AttentionKernel::sdpa, 2);
   step.cluster.gpu.attention.later = step.cluster.gpu.attention.flash;
   step.cluster.gpu.attention.later->forward.value = FlopsPerSecond{800e12};

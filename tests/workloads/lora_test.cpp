@@ -279,8 +279,7 @@ TEST_CASE("modules around adapters and around matrices in four bits take the hos
   }
 }
 
-TEST_CASE("what is frozen in 32 bits is twice as large, and cast for each product",
-          "[workloads]") {
+TEST_CASE("what is frozen in 32 bits is twice as large, and cast for each product", "[workloads]") {
   TinyStep step = adapted(Sharding::zero0);
   const auto frozen = [&] {
     const ModelUnits units = units_of(step.input());

@@ -130,8 +130,8 @@ TEST_CASE("an update that searches for the place of each moment takes longer tha
   const auto seconds = [&](const char* optimizer) {
     step.strategy.optimizer = optimizer_called(optimizer);
     const RankPart rank = step.rank();
-    const KernelRow row =
-        update_row(update_cost(rank, {numbers, 1, numbers}), optimizer_traffic_bytes(rank) * numbers, 0);
+    const KernelRow row = update_row(update_cost(rank, {numbers, 1, numbers}),
+                                     optimizer_traffic_bytes(rank) * numbers, 0);
     return device_time(step.cluster.gpu, step.stack, {row}, false).value;
   };
   const double start = step.cluster.gpu.elementwise.start.number();

@@ -43,7 +43,9 @@ double product_time(const Gpu& gpu, const Operators::Product& library, const Ker
 }
 
 // PyTorch hands masks of pairs to cuDNN where it prefers that to its own kernels.
-bool masks_later(const Gpu& gpu) { return gpu.vendor == "nvidia" && gpu.attention.later; }
+bool masks_later(const Gpu& gpu) {
+  return gpu.vendor == "nvidia" && gpu.attention.later;
+}
 
 // Blocks on the diagonal are computed in full, rows of scores cost the same however wide the heads
 // are, and at the end units wait for those that still work on the longest blocks. The stated rates
@@ -229,8 +231,8 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
                 : gpu.gemm.bandwidth.number();
     const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).number();
     const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
-    time += row.repeats * (row.launches * start +
-                           std::max({busy, row.bytes / bandwidth, row.least.value}));
+    time += row.repeats *
+            (row.launches * start + std::max({busy, row.bytes / bandwidth, row.least.value}));
   }
   return {time};
 }

@@ -38,7 +38,7 @@ struct KernelRow {
   // older one's. 0: no mask.
   double masked = 0;
   ProductType type = ProductType::bf16;  // in which a product runs
-  Seconds least{0};  // for as long it computes, however little it streams
+  Seconds least{0};                      // for as long it computes, however little it streams
   Operator op = Operator::none;
   double repeats = 1;  // all of this so many times, one after the other
 };

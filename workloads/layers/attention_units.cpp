@@ -139,9 +139,9 @@ void LayerWriter::core(std::vector<KernelRow> rows) {
     rows.push_back(count(Operator::repeat_heads, t(), q + (inputs - q) / 2));
     inputs = 3 * q;
   }
-  const bool masked = kernel == AttentionKernel::sdpa_efficient ||
-                      (kernel == AttentionKernel::sdpa && load.masked);
-  const double keys = masked                             ? load.in_squares
+  const bool masked =
+      kernel == AttentionKernel::sdpa_efficient || (kernel == AttentionKernel::sdpa && load.masked);
+  const double keys = masked                            ? load.in_squares
                       : kernel == AttentionKernel::sdpa ? load.in_rows
                                                         : load.attended;
   // Scores and values may have heads of different widths: the kernel's is their mean.

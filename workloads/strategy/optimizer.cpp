@@ -98,8 +98,7 @@ Optimizer read_optimizer(const Table& table) {
   if (optimizer.own_launches > 0) optimizer.kernels.clear();
   optimizer.counts = read_counts(table);
   optimizer.stops_behind_tensor = table.flag_or("stops_behind_tensor", false);
-  if (table.has("operations"))
-    optimizer.operations = table.constant<Ratio>("operations").number();
+  if (table.has("operations")) optimizer.operations = table.constant<Ratio>("operations").number();
   if (table.has("moment_types"))
     optimizer.moment_types = words_of<MomentType>(table, "moment_types", moment_type_names);
   optimizer.places = read_places(table);

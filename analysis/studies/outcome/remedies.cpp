@@ -143,8 +143,9 @@ Alternatives sequence_parts(const Scenario& scenario) {
   if (!ring && !holds(splits, Split::ulysses) && parallel.ulysses <= 1) return all;
   for (std::int64_t n = (ring ? parallel.ring : parallel.ulysses) + 1; n <= gpus; ++n)
     if (gpus % n == 0)
-      all.push_back({{ring ? "strategy.sequence_parallel.ring" : "strategy.sequence_parallel.ulysses",
-                      std::to_string(n)}});
+      all.push_back(
+          {{ring ? "strategy.sequence_parallel.ring" : "strategy.sequence_parallel.ulysses",
+            std::to_string(n)}});
   return all;
 }
 
