@@ -223,9 +223,9 @@ TEST_CASE("blocks of Megatron-Bridge hold the same arguments", "[scenarios][sour
   CHECK(value_at(plain, "strategy.gradient_dtype") == "fp32");
   CHECK(value_at(plain, "strategy.lora.rank").empty());
   const Translation adapters =
-      dumped("peft: {dim: 16, alpha: 32, target_modules: [linear_qkv, linear_proj]}\n");
+      dumped("peft: {dim: 16, alpha: 32, target_modules: [linear_qkv, linear_proj]}\nddp: {}\n");
   CHECK(value_at(adapters, "strategy.lora.rank") == "16");
-  CHECK(value_at(adapters, "strategy.lora.modules") == "[q_proj, k_proj, v_proj, o_proj]");
+  CHECK(value_at(adapters, "strategy.lora.modules") == "[qkv_proj, o_proj]");
 }
 
 TEST_CASE("engines of NeMo-RL on GPUs of their own", "[scenarios][sources]") {
