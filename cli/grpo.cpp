@@ -40,7 +40,10 @@ std::string title(const Scenario& scenario, const Placement& placement) {
                       gpus(grpo.tensor_parallel));
   if (grpo.layout == GrpoLayout::colocated) text += ", in turn on the same GPUs";
   if (placement.stranded > 0) text += fmt::format(", {} idle", gpus(placement.stranded));
-  return text + fmt::format("; {} prompts x {} responses a step\n", grpo.prompts, grpo.samples);
+  text += fmt::format("; {} prompts x {} responses a step", grpo.prompts, grpo.samples);
+  if (grpo.round_prompts > 0)
+    text += fmt::format(", out of rounds of {} prompts", grpo.round_prompts);
+  return text + "\n";
 }
 
 std::string phase_table(const GrpoPrediction& p) {
@@ -101,7 +104,7 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p,
     line("thrown away", fmt::format("{} of the tokens as too old, {} in groups without a signal",
                                     percent(p.stale_share, 0), percent(p.filtered_share, 0)));
   if (p.given_up_share > 0)
-    line("given up", fmt::format("{} of the tokens, in groups that were not done in time",
+    line("given up", fmt::format("{} of the tokens, in groups not done in time or too many",
                                  percent(p.given_up_share, 0)));
   if (p.goodput)
     line("goodput",

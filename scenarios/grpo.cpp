@@ -226,6 +226,19 @@ void fit_default_partition(const Table& job, Scenario& scenario) {
         grpo.hpz, usual, learners));
 }
 
+void check_rounds(const Table& job, const Grpo& grpo) {
+  if (grpo.round_prompts == 0) return;
+  if (grpo.async_steps > 0)
+    job.problem("prompts_per_round", "needs async_steps: 0, as rounds are waited for");
+  else if (grpo.oversampling > 1 || grpo.rollout_at_once > 0)
+    job.problem("prompts_per_round",
+                "needs oversampling: 1 and micro_rollout_batch_size: 0, as all of a round is asked "
+                "for at once and waited for");
+  else if (!grpo.filter_zero_std)
+    job.problem("prompts_per_round",
+                "needs filter_zero_std_samples: true, as rounds go on until groups have a signal");
+}
+
 void check_grpo(const Table& job, const Scenario& scenario) {
   const Grpo& grpo = *scenario.grpo;
   if (grpo.layout == GrpoLayout::separate) check_learners(job, scenario);
@@ -246,6 +259,7 @@ void check_grpo(const Table& job, const Scenario& scenario) {
     job.problem("sync_adapters", "strategy.lora says that there are adapters");
   if (grpo.oversampling > 1 && grpo.async_steps > 0)
     job.problem("oversampling", "needs async_steps: 0, as it stops engines in turn");
+  check_rounds(job, grpo);
   if (grpo.partial_rollouts && grpo.oversampling <= 1)
     job.problem("partial_rollouts", "needs oversampling above 1");
   if (grpo.own.all() > 0 && grpo.rollout_at_once == 0)

@@ -439,7 +439,7 @@ void add_translation(const Translation& source, Scenario& scenario) {
   scenario.assumptions = source.assumptions;
   for (const SourceKey& key : source.keys)
     if (key.fate == KeyFate::unmodelled)
-      scenario.unmodelled.push_back({key.key, key.value, key.remark});
+      scenario.unmodelled.push_back({key.key, key.value, key.remark, key.needs_memory});
   std::vector<std::string> notes = source.notes;
   for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {
     std::vector<std::string> keys;

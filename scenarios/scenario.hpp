@@ -33,6 +33,7 @@ struct UnmodelledKey {
   std::string key;
   std::string value;
   std::string why;
+  bool needs_memory = false;  // what is counted is too little
 };
 
 struct Scenario {

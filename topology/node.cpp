@@ -70,6 +70,7 @@ Node read_node(const Table& table) {
   node.gpu = table.text("gpu");
   node.network = table.text_or("network", "");
   node.processors = table.texts_or("processors");
+  node.trays = static_cast<std::uint32_t>(table.integer_or("trays", 1, 1, 1 << 10));
   const Table parts = table.table("parts");
   for (std::size_t i = 0; i < part_names.size(); ++i)
     node.parts[i] = static_cast<std::uint32_t>(parts.integer_or(part_names[i], 0, 1, 1024));

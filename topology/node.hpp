@@ -66,6 +66,7 @@ struct Node {
   // the node itself says how fast its host is.
   std::vector<std::string> processors;
   std::array<std::uint32_t, part_names.size()> parts{};
+  std::uint32_t trays = 1;  // that boot on their own, and which launchers call nodes
   std::vector<LinkSpec> links;
   Host host;
   Communication collectives;

@@ -431,7 +431,7 @@ GrpoResult = TypedDict(
         "max_staleness": "float | None",  # the most of it
         "stale_share": "float | None",  # of the tokens: thrown away as too old
         "filtered_share": "float | None",  # of the tokens: in groups without a signal
-        "given_up_share": "float | None",  # of the tokens: not done when there were enough
+        "given_up_share": "float | None",  # of the tokens: not done, or too many
         "gpu_hours_per_1000_responses": "float | None",  # what a thousand responses cost
         "learner_peak_bytes": "float | None",  # of a GPU that trains
         "phase_wait_s": "float | None",  # learners wait for a batch

@@ -21,6 +21,10 @@ void say_verl_batch(ForeignLines& lines) {
     lines.say(actor_key("ppo_micro_batch_size_per_gpu"), grpo.pack_rows);
   else
     lines.say(actor_key("ppo_max_token_len_per_gpu"), grpo.pack_length / shared);
+  if (grpo.round_prompts > 0) {
+    lines.say("data.gen_batch_size", grpo.round_prompts);
+    lines.say("algorithm.filter_groups.enable", true);
+  }
   if (grpo.total_episodes > 0)
     lines.say("trainer.total_training_steps",
               static_cast<std::int64_t>(grpo.total_episodes) / (grpo.prompts * grpo.samples));
@@ -34,7 +38,11 @@ void say_models(ForeignLines& lines) {
     lines.say("actor_rollout_ref.ref.fsdp_config.param_offload", grpo.park_reference);
   lines.say(actor_key("fsdp_config.param_offload"), grpo.park_learners);
   lines.say(actor_key("fsdp_config.optimizer_offload"), grpo.park_learners);
-  lines.say("actor_rollout_ref.rollout.name", "vllm");
+  const Table engines = lines.facts().table("engines");
+  std::string engine = "vllm";
+  for (const std::string& theirs : engines.keys())
+    if (engines.text(theirs) == lines.scenario().engine->name) engine = theirs;
+  lines.say("actor_rollout_ref.rollout.name", engine);
   if (grpo.sync_bucket)
     lines.say("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes",
               static_cast<std::int64_t>(std::max(grpo.sync_bucket->value / (1 << 20), 1.0)));
@@ -46,6 +54,8 @@ void say_learners(ForeignLines& lines, const Mesh& mesh) {
   const std::string kind = lines.value("strategy.zero");
   const bool sharded = kind == "fsdp" || kind == "hsdp" || kind == "3";
   lines.say(actor_key("strategy"), sharded ? "fsdp2" : "megatron");
+  if (sharded && lines.is("strategy.master_weights", "false"))
+    lines.say(actor_key("fsdp_config.model_dtype"), "bfloat16");
   if (kind == "hsdp") lines.say(actor_key("fsdp_config.fsdp_size"), std::int64_t{mesh.shard});
   if (lines.is("strategy.fsdp.reshard_after_forward", "false"))
     lines.say(actor_key("fsdp_config.reshard_after_forward"), false);
@@ -59,7 +69,10 @@ void say_learners(ForeignLines& lines, const Mesh& mesh) {
   };
   degree("tensor_model_parallel_size", mesh.tensor);
   degree("context_parallel_size", mesh.ring);
+  degree("pipeline_model_parallel_size", mesh.stages);
   degree("expert_model_parallel_size", lines.scenario().strategy.experts.parallel);
+  if (lines.scenario().model.experts)
+    degree("expert_tensor_parallel_size", expert_tensor_of(lines.scenario().strategy));
 }
 
 }  // namespace
@@ -73,7 +86,10 @@ std::string verl_text(const std::string& data, const Scenario& scenario) {
   lines.say_mapped();
   lines.say("trainer.nnodes", std::int64_t{scenario.cluster.nodes});
   lines.say("trainer.n_gpus_per_node", std::int64_t{scenario.cluster.gpus_per_node()});
-  return fmt::format("python3 -m verl.trainer.main_ppo{}", override_text(lines));
+  return fmt::format(
+      "python3 -m {}{}",
+      scenario.grpo->round_prompts > 0 ? "recipe.dapo.main_dapo" : "verl.trainer.main_ppo",
+      override_text(lines));
 }
 
 }  // namespace stepsim

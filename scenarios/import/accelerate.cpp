@@ -151,7 +151,56 @@ void put_leaves(MappedSource& source, const std::string& file, const Table& bloc
              "deepspeed_config.deepspeed_moe_layer_cls_names");
 }
 
-AcceleratePut put_own_fsdp(MappedSource& source, const Table& block) {
+// Sizes of groups (accelerate/parallelism_config.py): copies of all shards, GPUs that share one of
+// these, a layer, or a row by PyTorch's ring attention or by DeepSpeed's Ulysses.
+struct GroupsOfAccelerate {
+  std::int64_t replicas = 1, shard = 1, tensor = 1, ring = 1, ulysses = 1;
+
+  std::int64_t all() const { return replicas * shard * tensor * ring * ulysses; }
+};
+
+GroupsOfAccelerate read_accelerate_groups(const Table& root) {
+  if (!root.is_mapping("parallelism_config")) return {};
+  const Table block = root.table("parallelism_config");
+  const auto size = [&](std::string_view name) {
+    return block.integer_or(fmt::format("parallelism_config_{}_size", name), 1, 1, most_ranks);
+  };
+  return {.replicas = size("dp_replicate"),
+          .shard = size("dp_shard"),
+          .tensor = size("tp"),
+          .ring = size("cp"),
+          .ulysses = size("sp")};
+}
+
+void put_accelerate_groups(MappedSource& source, const AccelerateFile& accelerate,
+                           const GroupsOfAccelerate& groups) {
+  const GpusOfSource launched = gpus_of(source.question());
+  const std::int64_t processes = launched.gpus > 0 ? launched.gpus : accelerate.gpus.gpus;
+  // DeepSpeed makes its own groups, over all processes.
+  if (groups.ulysses == 1 && groups.all() > 1 && processes > 0 && groups.all() != processes)
+    source.problem(config_option,
+                   fmt::format("{}: Accelerate refuses a parallelism_config whose sizes multiply "
+                               "to {} for {} processes: expected dp_shard_size: {}",
+                               accelerate.file, groups.all(), processes,
+                               std::max<std::int64_t>(processes * groups.shard / groups.all(), 1)));
+  if (groups.ring > 1 && groups.ulysses > 1)
+    source.problem(config_option,
+                   fmt::format("{}: Accelerate refuses cp_size: {} with sp_size: {}: expected one "
+                               "of the two",
+                               accelerate.file, groups.ring, groups.ulysses));
+  Putter putter(source, accelerate.file);
+  const auto put = [&](std::string_view path, std::int64_t size, std::string_view name) {
+    if (size > 1)
+      putter.put(path, std::to_string(size), fmt::format("parallelism_config_{}_size", name));
+  };
+  put("strategy.tensor_parallel.size", groups.tensor, "tp");
+  if (groups.tensor > 1)
+    putter.put("strategy.tensor_parallel.sequence", "false", "parallelism_config_tp_size");
+  put("strategy.sequence_parallel.ring", groups.ring, "cp");
+  put("strategy.sequence_parallel.ulysses", groups.ulysses, "sp");
+}
+
+AcceleratePut put_own_fsdp(MappedSource& source, const Table& block, std::int64_t replicas) {
   const auto said = [&](std::string_view key) {
     return bare(text_or_nothing(block, fmt::format("fsdp_{}", key)));
   };
@@ -160,6 +209,8 @@ AcceleratePut put_own_fsdp(MappedSource& source, const Table& block) {
                                       .strategy = said("sharding_strategy"),
                                       .version = said("version"),
                                       .reshard = said("reshard_after_forward"),
+                                      .replicas = replicas,
+                                      .replicas_key = config_option,
                                       .offload = is_yes(said("offload_params"))});
   result.checkpointing = is_yes(said("activation_checkpointing"));
   if (is_yes(said("forward_prefetch")))
@@ -177,7 +228,7 @@ void put_few_bits(MappedSource& source, const std::string& file, const Table& ro
                        fmt::format("{}: fp8_config.backend", file));
 }
 
-// torch.compile, sizes of groups that the trainer is given, and a run without GPUs.
+// torch.compile, and a run without GPUs.
 void put_other_blocks(MappedSource& source, const std::string& file, const Table& root) {
   const auto not_modelled = [&](std::string_view key, const std::string& value,
                                 std::string_view why) {
@@ -190,16 +241,6 @@ void put_other_blocks(MappedSource& source, const std::string& file, const Table
       Putter(source, file).put("strategy.compile", "true", "dynamo_config.dynamo_backend");
     else if (!backend.empty() && backend != "no" && backend != "inductor")
       not_modelled("dynamo_config.dynamo_backend", backend, "the result is without it");
-  }
-  if (root.is_mapping("parallelism_config")) {
-    const Table block = root.table("parallelism_config");
-    for (const std::string& key : block.keys()) {
-      const std::string size = bare(text_or_nothing(block, key));
-      const bool counts = key.ends_with("tp_size") || key.ends_with("cp_size") ||
-                          key.ends_with("sp_size") || key.ends_with("dp_replicate_size");
-      if (counts && !size.empty() && size != "0" && size != "1")
-        not_modelled("parallelism_config." + key, size, "all GPUs have different rows");
-    }
   }
   if (is_yes(bare(text_or_nothing(root, "use_cpu"))))
     not_modelled("use_cpu", "true", "the GPUs are used");
@@ -238,6 +279,7 @@ namespace {
 // and what Accelerate takes where neither says more.
 void lay_options(Document& document, const Launch& launch, const std::string& sharding) {
   const bool deepspeed = sharding == "DEEPSPEED", fsdp = sharding == "FSDP";
+  const bool groups = launch.options.contains("use_parallelism_config");
   document.set("distributed_type", sharding);
   for (const auto& [name, word] : launch.options) {
     if (!word.unknown.empty()) continue;
@@ -245,8 +287,10 @@ void lay_options(Document& document, const Launch& launch, const std::string& sh
                      name.starts_with("offload_") || name == "deepspeed_moe_layer_cls_names";
     const std::string block = own && deepspeed                    ? "deepspeed_config."
                               : fsdp && name.starts_with("fsdp_") ? "fsdp_config."
-                              : name == "mixed_precision"         ? ""
-                                                                  : "-";
+                              : groups && name.starts_with("parallelism_config_")
+                                  ? "parallelism_config."
+                              : name == "mixed_precision" ? ""
+                                                          : "-";
     if (block != "-") document.set(block + name, yaml_quoted(word.text));
   }
   if (deepspeed && !document.peek("deepspeed_config"))
@@ -292,13 +336,14 @@ AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& acceler
   if (file != source.question().file && file != source.question().script)
     source.result().files.push_back(file);
   const std::string type = in_small_letters(accelerate.sharding);
+  const GroupsOfAccelerate groups = read_accelerate_groups(root);
   AcceleratePut result;
   if (type == "deepspeed") {
     const Table block = root.table("deepspeed_config");
     result = put_deepspeed(source, file, block);
     if (result.sharding.stage_3) put_leaves(source, file, block);
   } else if (type == "fsdp") {
-    result = put_own_fsdp(source, root.table("fsdp_config"));
+    result = put_own_fsdp(source, root.table("fsdp_config"), groups.replicas);
   } else if (type == "megatron_lm" || type == "tp") {
     source.problem(config_option,
                    fmt::format("{}: distributed_type {} is not read; expected DEEPSPEED, "
@@ -307,6 +352,7 @@ AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& acceler
   } else {
     result.sharding = put_replicas(source, config_option);
   }
+  put_accelerate_groups(source, accelerate, groups);
   put_few_bits(source, file, root);
   result.threads = root.integer_or("num_cpu_threads_per_process", 0, 0, most_host_threads);
   put_other_blocks(source, file, root);

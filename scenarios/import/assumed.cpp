@@ -112,13 +112,28 @@ std::int64_t kept_gpus(const SourceQuestion& question, std::int64_t each, std::i
   return each;
 }
 
+// A launcher's nodes are trays where a node of the catalogue is a rack of these: as few racks as
+// can have the same number of them.
+GpusOfSource in_racks(GpusOfSource said, const Node& node) {
+  const std::int64_t trays = node.trays, nodes = std::max<std::int64_t>(said.nodes, 1);
+  if (trays < 2 || said.each * trays != node.count(PartKind::gpu)) return said;
+  std::int64_t racks = (nodes + trays - 1) / trays;
+  while (nodes % racks != 0) ++racks;
+  said.each *= nodes / racks;
+  said.nodes = racks;
+  said.why += fmt::format("; {} of the {} trays of {}{}", nodes / racks, trays,
+                          racks > 1 ? "each of so many racks " : "", node.name);
+  return said;
+}
+
 // As many nodes and GPUs of the named machine as the source says, unless the command line does.
 void keep_counts(const SourceQuestion& question, const GpusOfSource& told,
                  Translation& translation) {
-  const GpusOfSource said = with_launcher(question, told);
+  GpusOfSource said = with_launcher(question, told);
   if (said.each <= 0 && said.nodes <= 1) return;
   const auto named = surroundings_of(question, document_of(translation)).cluster;
   if (!named) return;  // refused, with its nearest name, when the scenario is read
+  if (!options_say(question, "cluster.nodes")) said = in_racks(said, named->node);
   const auto there = static_cast<std::int64_t>(named->node.count(PartKind::gpu)),
              gpus = kept_gpus(question, said.each, there, translation);
   const bool nodes = said.nodes > 1 && !options_say(question, "cluster.nodes");

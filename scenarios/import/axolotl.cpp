@@ -343,7 +343,8 @@ void put_adapters(MappedSource& source) {
                        .modules = std::move(modules),
                        .quantised = adapter == "qlora" || quantised,
                        .quantised_key = quantised ? "load_in_4bit" : "adapter",
-                       .experts = experts});
+                       .experts = experts,
+                       .whole_key = "lora_modules_to_save"});
 }
 
 // Axolotl loads in the type that it trains in, and peft keeps adapters in 32 bits.

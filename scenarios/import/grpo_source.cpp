@@ -32,6 +32,22 @@ void assume_responses(MappedSource& source) {
                                          "--set 'job.response_lengths={mean: 700, sigma: 0.9}'"});
 }
 
+void put_rounds(MappedSource& source, std::int64_t prompts, std::string_view key,
+                std::string_view filter) {
+  source.put("job.prompts_per_round", std::to_string(prompts), key);
+  source.put("job.filter_zero_std_samples", "true", filter);
+  constexpr std::string_view share = "job.zero_std_fraction";
+  if (source.question().decides(share)) return;
+  source.put(share,
+             "{value: 0.4, low: 0, high: 0.7, source: how many groups have no signal is not in the "
+             "file}",
+             "", "taken");
+  source.result().assumptions.push_back(
+      {"groups without a signal", "4 in 10 (none to 7 in 10)",
+       "the file does not say; how many rounds a step takes depends on it",
+       "--set job.zero_std_fraction=0.2"});
+}
+
 namespace {
 
 // What the stages at both ends leave over is shared evenly, as Megatron does.
@@ -64,6 +80,9 @@ void put_learners(MappedSource& source, const LearnersOfSource& learners) {
   if (source.around().model && source.around().model->experts) {
     source.put("strategy.moe.kernel", "grouped", "", "one kernel over all experts");
     put("strategy.moe.expert_parallel", learners.experts, learners.experts_key);
+    if (learners.tensor > 1 && learners.experts > 1)
+      source.put("strategy.moe.expert_tensor_parallel", std::to_string(learners.expert_tensor),
+                 learners.expert_tensor_key);
   }
   put("strategy.pipeline_parallel.size", learners.stages, learners.stages_key);
   if (learners.stages > 1 && source.around().model)

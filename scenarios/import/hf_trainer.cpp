@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 
 #include "scenarios/import/accelerate.hpp"
@@ -346,6 +347,12 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   else
     source.put("strategy.attention", reader.packed() ? "sdpa_efficient" : "sdpa",
                "attn_implementation", "PyTorch's own is the models' usual one");
+  // Unsloth's name for inputs of layers that wait on the host.
+  constexpr std::string_view unsloth_key = "use_gradient_checkpointing";
+  const bool elsewhere = source.text(unsloth_key) == "unsloth";
+  if (source.on("activation_offloading") || elsewhere)
+    source.put("strategy.offload.activations", "cpu",
+               elsewhere ? unsloth_key : "activation_offloading");
   if (reader.grpo()) return;  // probabilities of tokens are found as the stack does it
   const std::string loss = source.text("loss_type");
   const bool fused = liger || source.on("use_liger_loss");
@@ -359,8 +366,6 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   else
     source.put("strategy.cross_entropy", "fused", fused ? "use_liger_kernel" : "loss_type",
                fused ? "" : "chunk by chunk with the head");
-  if (source.on("activation_offloading"))
-    source.put("strategy.offload.activations", "cpu", "activation_offloading");
 }
 
 void read_trl_adapter(TrainerReader& reader) {
@@ -392,7 +397,8 @@ void read_trl_adapter(TrainerReader& reader) {
                .rank = own_rank > 0 ? own_rank : source.whole("lora_r", 16, 1, most_lora_rank),
                .modules = std::move(modules),
                .quantised = source.on("load_in_4bit"),
-               .quantised_key = "load_in_4bit"});
+               .quantised_key = "load_in_4bit",
+               .whole_key = "lora_modules_to_save"});
 }
 
 // ---- LLaMA-Factory ----
@@ -489,7 +495,8 @@ void read_factory_adapter(TrainerReader& reader) {
                        .rank = source.whole("lora_rank", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .quantised = bits == 4,
-                       .quantised_key = "quantization_bit"});
+                       .quantised_key = "quantization_bit",
+                       .whole_key = "additional_target"});
   if (bits != 0 && bits != 4)
     source.without("quantization_bit", "frozen matrices are counted with 16 bits");
 }
@@ -532,7 +539,27 @@ void read_swift_adapter(TrainerReader& reader) {
                        .rank = source.whole("lora_rank", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .quantised = quantised,
-                       .quantised_key = "quant_bits"});
+                       .quantised_key = "quant_bits",
+                       .whole_key = "modules_to_save"});
+}
+
+// swift/sequence_parallel/sequence_parallel.py: Ulysses over as many GPUs as divide the heads of
+// keys and values alike, and a ring over these groups.
+void put_swift_sequence(MappedSource& source) {
+  constexpr std::string_view key = "sequence_parallel_size";
+  const std::int64_t ranks = source.whole(key, 1, 1, most_ranks);
+  if (ranks == 1) return;
+  const auto& model = source.around().model;
+  const std::int64_t heads =
+                         model && model->attention.kv_heads > 0 ? model->attention.kv_heads : ranks,
+                     columns = std::gcd(heads, ranks);
+  if (columns > 1)
+    source.put(
+        "strategy.sequence_parallel.ulysses", std::to_string(columns), key,
+        columns < ranks ? fmt::format("what divides {} heads of keys and values", heads) : "");
+  if (columns < ranks)
+    source.put("strategy.sequence_parallel.ring", std::to_string(ranks / columns), key,
+               "over the others");
 }
 
 void read_swift_kernels(TrainerReader& reader, bool liger) {
@@ -541,10 +568,7 @@ void read_swift_kernels(TrainerReader& reader, bool liger) {
     put_attention(source, "attn_impl", named, reader.packed());
   else
     source.put("strategy.attention", "sdpa", "attn_impl", "PyTorch's own is the models' usual one");
-  if (const std::int64_t ranks = source.whole("sequence_parallel_size", 1, 1, most_ranks);
-      ranks > 1)
-    source.put("strategy.sequence_parallel.ulysses", std::to_string(ranks),
-               "sequence_parallel_size");
+  put_swift_sequence(source);
   if (reader.grpo()) return;
   if (reader.pairs())
     source.put("strategy.cross_entropy", "logits_16", "rlhf_type", "of pairs, over all logits");

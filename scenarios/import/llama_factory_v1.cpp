@@ -106,7 +106,8 @@ void read_v1_adapter(MappedSource& source) {
                        .rank = rank,
                        .modules = std::move(modules),
                        .quantised = quantised,
-                       .quantised_key = "quant_config.quantization_bit"});
+                       .quantised_key = "quant_config.quantization_bit",
+                       .whole_key = "peft_config.modules_to_save"});
   if (!packed.empty() && !quantised)
     source.without("quant_config.quantization_bit", "frozen matrices are counted with 16 bits");
 }

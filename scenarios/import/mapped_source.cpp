@@ -307,7 +307,11 @@ void MappedSource::put_precision(std::string_view key, const std::string& word,
 }
 
 void MappedSource::without(std::string_view key, std::string why) {
-  unmodelled_.emplace_back(key, std::move(why));
+  unmodelled_.push_back({std::string(key), std::move(why)});
+}
+
+void MappedSource::without_memory(std::string_view key, std::string why) {
+  unmodelled_.push_back({std::string(key), std::move(why), true});
 }
 
 void MappedSource::problem(std::string_view key, std::string_view message) {
@@ -449,7 +453,7 @@ void MappedSource::tell_variable(const Leaf& leaf, const ToldKeys& keys) {
 SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   SourceKey key{leaf.path, leaf.line, KeyFate::used, ""};
   const auto told = std::find_if(unmodelled_.begin(), unmodelled_.end(),
-                                 [&](const auto& each) { return each.first == leaf.name; });
+                                 [&](const auto& each) { return each.key == leaf.name; });
   const Table& reasons = keys.reasons;
   const auto mapped = std::any_of(mapped_.begin(), mapped_.end(),
                                   [&](const MappedKey& each) { return each.theirs == leaf.name; });
@@ -461,7 +465,8 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
     if (line.key == leaf.path) paths.push_back(line.path);
   if (told != unmodelled_.end()) {
     key.fate = KeyFate::unmodelled;
-    key.remark = told->second;
+    key.remark = told->why;
+    key.needs_memory = told->needs_memory;
     key.value = plain_value(leaf.holder, leaf.key);
   } else if (leaf.empty) {
     key.fate = KeyFate::without_effect;

@@ -80,6 +80,8 @@ class MappedSource {
   void put_precision(std::string_view key, const std::string& word, std::string_view place = "");
   // The key was read, and the result is without it, or with something near to it.
   void without(std::string_view key, std::string why);
+  // The same, and what is needed of memory is counted too low.
+  void without_memory(std::string_view key, std::string why);
   void problem(std::string_view key, std::string_view message);
   void note(std::string text) { result_.notes.push_back(std::move(text)); }
   // Puts what the table says of each key that stands in it, and was not put before.
@@ -130,7 +132,11 @@ class MappedSource {
   std::vector<Leaf> leaves_;
   std::size_t unknown_ = 0;  // of these: keys that the program does not have
   std::vector<std::string> used_;
-  std::vector<std::pair<std::string, std::string>> unmodelled_;
+  struct Unmodelled {
+    std::string key, why;
+    bool needs_memory = false;
+  };
+  std::vector<Unmodelled> unmodelled_;
   SourceSurroundings around_;
   Translation result_;
 };

@@ -61,10 +61,15 @@ void read_types(MappedSource& source, const MegatronDefaults& defaults) {
   const bool halves = source.on("bf16", defaults.halves) || source.on("fp16");
   if (!halves && source.says("num-layers"))
     source.put("strategy.precision", "fp32", "bf16", "neither bf16 nor fp16 is said");
-  const bool halved = source.on("grad-reduce-in-bf16");
+  // Megatron-Bridge's key says the opposite of Megatron's own.
+  constexpr std::string_view halved_key = "grad-reduce-in-bf16", whole_key = "grad-reduce-in-fp32";
+  const bool told = source.says(whole_key);
+  const bool halved = source.on(halved_key, told && !source.on(whole_key));
   source.on("accumulate-allreduce-grads-in-fp32");
   source.put("strategy.gradient_dtype", halved ? "bf16" : "fp32",
-             halved ? "grad-reduce-in-bf16" : "accumulate-allreduce-grads-in-fp32");
+             told     ? whole_key
+             : halved ? halved_key
+                      : "accumulate-allreduce-grads-in-fp32");
   constexpr std::string_view offload = "optimizer-cpu-offload";
   if (!source.on(offload)) return;
   if (source.whole("pipeline-model-parallel-size", 1, 1, most_ranks) == 1)
@@ -282,6 +287,24 @@ void read_megatron_adapter(MappedSource& source) {
                        .modules = std::move(modules)});
 }
 
+// The block of Megatron-Bridge's files that trains adapters alone.
+void read_bridge_adapter(MappedSource& source) {
+  constexpr std::string_view rank_key = "dim", modules_key = "target-modules";
+  if (source.keys_below("peft").empty()) return;
+  const Table known = source.facts().table("peft_modules");
+  std::vector<std::string> modules;
+  const std::vector<std::string> said = words_at(source, modules_key);
+  for (const std::string& each : known.keys())
+    if (holds(said, each)) append(modules, known.texts(each));
+  if (said.empty() ||
+      std::ranges::all_of(known.keys(), [&](const std::string& each) { return holds(said, each); }))
+    modules = {"all-linear"};
+  put_adapter(source, {.rank_key = rank_key,
+                       .modules_key = modules_key,
+                       .rank = source.whole(rank_key, 32, 1, most_lora_rank),
+                       .modules = std::move(modules)});
+}
+
 }  // namespace
 
 MegatronDegrees megatron_degrees(MappedSource& source) {
@@ -366,6 +389,7 @@ Translation translate_megatron(const SourceQuestion& question, const Document& d
   read_job(source);
   read_megatron_saves(source);
   put_megatron_division(source, degrees, {});
+  read_bridge_adapter(source);
   source.put_mapped();
   return source.finish();
 }

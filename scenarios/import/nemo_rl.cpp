@@ -10,6 +10,7 @@
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/megatron.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -91,12 +92,30 @@ void read_lengths(MappedSource& source) {
              source.says(tokens_key) ? tokens_key : "policy.train_micro_batch_size");
 }
 
+// nemo_rl/algorithms/grpo.py: dynamic_sampling().
+void read_nemo_rounds(MappedSource& source, std::int64_t prompts) {
+  constexpr std::string_view filter_key = "grpo.use_dynamic_sampling",
+                             factor_key = "grpo.batch_multiplier";
+  const double factor = source.number(factor_key, 1, 0.01, 1000);
+  const bool filters = source.on(filter_key), ahead = source.on("grpo.async_grpo.enabled");
+  if (!filters && factor != 1)
+    return source.problem(factor_key,
+                          fmt::format("NeMo-RL refuses {} without {}: true", factor, filter_key));
+  if (!filters) return;
+  if (ahead)
+    return source.without(filter_key,
+                          "batches that are filled up with groups of differing rewards");
+  put_rounds(source, static_cast<std::int64_t>(factor * static_cast<double>(prompts)),
+             source.says(factor_key) ? factor_key : filter_key, filter_key);
+}
+
 void read_nemo_batch(MappedSource& source) {
   const std::int64_t prompts = source.whole("grpo.num_prompts_per_step", 32, 1, most_tokens),
                      samples = source.whole("grpo.num_generations_per_prompt", 16, 1, most_tokens);
   put_updates(source, prompts * samples,
               source.whole("policy.train_global_batch_size", 512, 1, most_tokens),
               "policy.train_global_batch_size");
+  read_nemo_rounds(source, prompts);
   const double weight = source.number("loss_fn.reference_policy_kl_penalty", 0.01, 0, 1e6);
   source.put("job.load_ref_policy", weight > 0 ? "true" : "false",
              "loss_fn.reference_policy_kl_penalty");
@@ -150,6 +169,16 @@ void read_nemo_recomputing(MappedSource& source, bool again) {
       again ? depth : "none");
 }
 
+constexpr std::string_view expert_tensor_key = "policy.megatron_cfg.expert_tensor_parallel_size";
+
+// All its files begin with 1; null leaves it to Megatron, which divides experts as the rest.
+std::int64_t expert_tensor_of(MappedSource& source, const std::string& tensor) {
+  const std::vector<std::string> keys = source.keys_below("policy.megatron_cfg");
+  const bool null = holds(keys, expert_tensor_key) && !source.says(expert_tensor_key);
+  return null ? source.whole(tensor, 1, 1, most_ranks)
+              : source.whole(expert_tensor_key, 1, 1, most_ranks);
+}
+
 void read_nemo_learners(MappedSource& source, bool megatron) {
   const std::string block = megatron ? "policy.megatron_cfg." : "policy.dtensor_cfg.";
   const auto key = [&](std::string_view name) { return fmt::format("{}{}", block, name); };
@@ -177,6 +206,7 @@ void read_nemo_learners(MappedSource& source, bool megatron) {
        .context = source.whole(key("context_parallel_size"), 1, 1, most_ranks),
        .stages = megatron ? source.whole(stages, 1, 1, most_ranks) : 1,
        .experts = source.whole(experts, 1, 1, most_ranks),
+       .expert_tensor = megatron ? expert_tensor_of(source, tensor) : 1,
        .sequence = source.on(key("sequence_parallel")),
        .first_layers = source.whole(key("num_layers_in_first_pipeline_stage"), 0, 0, most_ranks),
        .last_layers = source.whole(key("num_layers_in_last_pipeline_stage"), 0, 0, most_ranks),
@@ -184,6 +214,7 @@ void read_nemo_learners(MappedSource& source, bool megatron) {
        .context_key = key("context_parallel_size"),
        .stages_key = stages,
        .experts_key = experts,
+       .expert_tensor_key = std::string(expert_tensor_key),
        .sequence_key = key("sequence_parallel")});
 }
 

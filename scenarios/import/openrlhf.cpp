@@ -145,9 +145,12 @@ class OpenRlhfReader {
     if (groups.together) {
       source_.put("job.park_learners", on("deepspeed_enable_sleep") ? "true" : "false",
                   key("deepspeed_enable_sleep"));
+      const bool sleeps = on("vllm_enable_sleep");
+      source_.put("job.vllm_sleep_level", sleeps ? "1" : "0", key("vllm_enable_sleep"),
+                  sleeps ? "" : "engines keep their memory while GPUs learn");
       return;
     }
-    on("deepspeed_enable_sleep");
+    for (const std::string_view name : {"deepspeed_enable_sleep", "vllm_enable_sleep"}) on(name);
     source_.put("job.learner_gpus", std::to_string(groups.actor), key("actor_num_gpus_per_node"));
     source_.put("job.vllm_num_engines", std::to_string(whole("vllm_num_engines", 1, most_ranks)),
                 key("vllm_num_engines"));

@@ -119,6 +119,7 @@ class Collector {
     if ((!fast && !causal) || model_) return;
     model_ = true;
     unsloth_ = fast;
+    if (fast) all_.push_back({"unsloth", "true", call.line + question_.first_line - 1});
     if (!call.positional.empty())
       add_value("model_name_or_path", call.positional.front(), call, call.line);
     for (const auto& keyword : call.keywords) {
@@ -131,9 +132,14 @@ class Collector {
   void add_adapter(const PythonCall& call) {
     if (seen_.insert("use_peft").second)
       all_.push_back({"use_peft", "true", call.line + question_.first_line - 1});
-    constexpr std::array others{"max_seq_length", "random_state", "use_gradient_checkpointing"};
+    constexpr std::array others{"max_seq_length", "random_state"};
+    constexpr std::string_view checkpointing = "use_gradient_checkpointing";
     for (const auto& keyword : call.keywords) {
       const std::string& name = keyword.name;
+      if (name == checkpointing) {
+        add_value(name, keyword.value, call, keyword.line);
+        continue;
+      }
       if (std::any_of(others.begin(), others.end(), [&](const char* each) { return name == each; }))
         continue;  // of unsloth, said elsewhere as well
       add_value(name.starts_with("lora_") ? name : "lora_" + name, keyword.value, call,

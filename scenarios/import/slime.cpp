@@ -100,7 +100,7 @@ void put_slime_groups(MappedSource& source, const SlimeGroups& groups) {
                source.on("offload-train", !source.on("no-offload-train")) ? "true" : "false",
                source.says("no-offload-train") ? "no-offload-train" : "colocate");
     if (source.on("no-offload-rollout"))
-      source.without("no-offload-rollout", "engines give their memory up while GPUs learn");
+      source.put("job.vllm_sleep_level", "0", "no-offload-rollout");
     return;
   }
   source.put("job.learner_gpus", std::to_string(groups.actor), "actor-num-gpus-per-node");

@@ -202,6 +202,9 @@ struct Other {
 constexpr std::string_view gpt_neox_title =
     "a part of what gpt-neox reads, without the widths of the model: what its files say goes into "
     "one";
+constexpr std::string_view areal_title =
+    "a file of AReaL, which is not read; reinforcement by verl, NeMo-RL, OpenRLHF, slime, TRL, "
+    "ms-swift and open-instruct is";
 constexpr std::array others{
     Other{"infer_backend", "a file of LLaMA-Factory for inference, which trains nothing"},
     Other{"export_dir", "a file of LLaMA-Factory that merges adapters, which trains nothing"},
@@ -215,6 +218,8 @@ constexpr std::array others{
     Other{"model-parallel-size", gpt_neox_title},
     Other{"lr_decay_style", gpt_neox_title},
     Other{"lr-decay-style", gpt_neox_title},
+    Other{"allocation_mode", areal_title},
+    Other{"gconfig", areal_title},
     Other{"rollout", "settings of rollouts alone, which train nothing"},
     Other{"claims", "a file of claims, for `stepsim check`"},
     Other{"services", "a file of Docker, which trains nothing"}};
@@ -257,7 +262,7 @@ const std::vector<SourceKind>& known_kinds() {
         {.name = "scenario",
          .title = "a scenario",
          .marks = {"cluster", "stack", "job", "strategy"},
-         .never = {"policy", "grpo", "defaults"}},
+         .never = {"policy", "grpo", "defaults", "allocation_mode", "gconfig"}},
         {.name = "axolotl",
          .title = "an Axolotl file",
          .marks = {"base_model"},

@@ -40,11 +40,7 @@ void put_swift_engines(MappedSource& source, const SwiftEngines& engines,
     if (model != states)
       source.without(model ? "offload-model" : "offload-optimizer",
                      "parameters and states wait on the host together or not at all");
-    if (level > 0)
-      source.put("job.vllm_sleep_level", std::to_string(level), "sleep-level");
-    else
-      source.without("sleep-level", "engines give their memory up while GPUs learn");
-    return;
+    return source.put("job.vllm_sleep_level", std::to_string(level), "sleep-level");
   }
   const auto& cluster = source.around().cluster;
   const std::int64_t all = cluster ? static_cast<std::int64_t>(cluster->ranks()) : 0;

@@ -191,6 +191,31 @@ void put_attention(MappedSource& source, std::string_view key, const std::string
              wants_mask ? "packed rows need a mask" : "");
 }
 
+namespace {
+
+// Embedding and head as a whole beside adapters: a copy that is trained.
+void tell_whole_modules(MappedSource& source, const Table& outer, std::string_view key) {
+  if (key.empty() || !source.says(key)) return;
+  const std::vector<std::string> said = words_at(source, key), known = outer.texts("whole_modules");
+  const bool all = std::ranges::all_of(said, [&](const std::string& each) {
+    return holds(known, each.substr(each.rfind('.') + 1));
+  });
+  std::string why =
+      "modules that are trained whole: a copy, gradients and states of them come on "
+      "top";
+  if (const auto& model = source.around().model; model && all) {
+    constexpr double bytes_each = 16;  // in 16 bits twice, in 32 once, two moments
+    const double parameters = static_cast<double>(said.size()) *
+                              static_cast<double>(model->hidden) *
+                              static_cast<double>(model->vocabulary);
+    why += fmt::format(", with AdamW up to {} where nothing is shared out",
+                       to_text(Bytes{bytes_each * parameters}));
+  }
+  source.without_memory(key, why);
+}
+
+}  // namespace
+
 void put_adapter(MappedSource& source, const AdapterWords& words) {
   const Document shared = shared_words(source);
   const Table modules = shared.root().table("lora_modules");
@@ -218,6 +243,7 @@ void put_adapter(MappedSource& source, const AdapterWords& words) {
                  words.modules_key,
                  words.modules.empty() ? "queries and values alone are the usual ones" : "");
   }
+  tell_whole_modules(source, shared.root(), words.whole_key);
   if (words.quantised)
     source.put("strategy.lora.quantised", words.experts ? "nf4_all" : "nf4",
                words.experts ? "quantize_moe_experts" : words.quantised_key);

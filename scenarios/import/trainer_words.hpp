@@ -43,7 +43,8 @@ struct AdapterWords {
   std::vector<std::string> modules{};  // empty: the usual ones
   bool quantised = false;
   std::string_view quantised_key{};
-  bool experts = false;  // in 4 bits, too, where one tensor holds them
+  bool experts = false;          // in 4 bits, too, where one tensor holds them
+  std::string_view whole_key{};  // of modules that are trained whole beside them
 };
 void put_adapter(MappedSource& source, const AdapterWords& words);
 

@@ -36,7 +36,8 @@ struct SourceKey {
   int line = 0;
   KeyFate fate = KeyFate::used;
   std::string remark;
-  std::string value{};  // of one that is not modelled
+  std::string value{};        // of one that is not modelled
+  bool needs_memory = false;  // which then is too little
 };
 
 struct Translation {

@@ -74,8 +74,12 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
     source.put("job.vllm_tensor_parallel_size", std::to_string(source.whole(size, 1, 1, 64)), size);
     source.put("job.vllm_gpu_memory_utilization",
                fmt::format("{}", source.number(share, unsloth ? 0.5 : 0.3, 0.01, 1)), share);
-    if (source.on(trl("vllm_enable_sleep_mode")))
-      source.without(trl("vllm_enable_sleep_mode"), "engines stay in memory while learners work");
+    // trl/generation/vllm_generation.py gives the weights up.
+    const bool sleeps = source.on(trl("vllm_enable_sleep_mode"));
+    source.put("job.vllm_sleep_level", sleeps ? "2" : "0", trl("vllm_enable_sleep_mode"),
+               sleeps ? "" : "engines keep their memory while GPUs learn");
+    if (unsloth && !sleeps)
+      source.note("weights that Unsloth's engine and its learner share are counted twice");
     return machines.gpus;
   }
   if (mode != "server") {

@@ -10,6 +10,7 @@
 #include "scenarios/import/megatron.hpp"
 #include "scenarios/import/near_files.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -66,7 +67,11 @@ void read_engines(MappedSource& source) {
   constexpr std::string_view key = "actor_rollout_ref.rollout.name",
                              quantised = "actor_rollout_ref.rollout.quantization";
   const std::string said = source.text(key, "vllm");
-  if (said != "vllm") source.without(key, fmt::format("{} is counted as vllm", said));
+  const Table engines = source.facts().table("engines");
+  if (engines.has(said))
+    source.put("engine", engines.text(said), key);
+  else if (said != "vllm")
+    source.without(key, fmt::format("{} is counted as vllm", said));
   if (const std::string type = source.text(quantised); type == "fp8")
     source.put("job.vllm_quantization", "fp8", quantised);
   else if (!type.empty())
@@ -176,8 +181,32 @@ void check_mini_batches(MappedSource& source, const VerlBatch& b) {
                     rows, b.mini_rows(), b.mini, b.responses, b.learners, nearest(rows, divides)));
 }
 
+// Prompts that a step trains on. The loader hands out data.gen_batch_size at a time: all of them,
+// but for trainers that leave groups without a signal out (recipe/dapo/dapo_ray_trainer.py).
+std::int64_t read_verl_prompts(MappedSource& source) {
+  constexpr std::string_view train_key = "data.train_batch_size",
+                             at_once_key = "data.gen_batch_size",
+                             filter_key = "algorithm.filter_groups.enable";
+  const std::int64_t prompts = source.whole(train_key, 1024, 1, most_tokens),
+                     at_once = source.whole(at_once_key, prompts, 1, most_tokens);
+  const Launch* launch = source.question().launch;
+  const std::string program = launch == nullptr ? "" : launch->program;
+  if (source.on(filter_key)) {
+    if (!program.ends_with("main_ppo")) {
+      put_rounds(source, at_once, source.says(at_once_key) ? at_once_key : train_key, filter_key);
+      return prompts;
+    }
+    source.note(fmt::format("{}: {} leaves no group out", filter_key, program));
+  }
+  const bool one_by_one = program.find("fully_async") != std::string::npos;
+  if (at_once == prompts || one_by_one) return prompts;
+  source.put("job.num_unique_prompts_rollout", std::to_string(at_once), at_once_key,
+             "a step trains on all that is generated");
+  return at_once;
+}
+
 void read_verl_batch(MappedSource& source, bool megatron) {
-  const std::int64_t prompts = source.whole("data.train_batch_size", 1024, 1, most_tokens),
+  const std::int64_t prompts = read_verl_prompts(source),
                      samples = source.whole("actor_rollout_ref.rollout.n", 1, 1, most_tokens);
   const std::int64_t longest = source.whole("data.max_prompt_length", 512, 1, most_tokens) +
                                source.whole("data.max_response_length", 512, 1, most_tokens);
@@ -196,7 +225,7 @@ void read_verl_batch(MappedSource& source, bool megatron) {
       megatron ? source.whole(actor_megatron("context_parallel_size"), 1, 1, most_ranks) : 1;
   const bool by_tokens = source.on(actor_key("use_dynamic_bsz"));
   if (const auto& cluster = source.around().cluster) {
-    const VerlBatch batch{.prompts = prompts,
+    const VerlBatch batch{.prompts = source.whole("data.train_batch_size", 1024, 1, most_tokens),
                           .responses = samples,
                           .mini = mini,
                           .rows = source.says(rows_key) ? said : 0,
@@ -290,6 +319,9 @@ void read_verl_learners(MappedSource& source, bool megatron) {
       .context = source.whole(actor_megatron("context_parallel_size"), 1, 1, most_ranks),
       .stages = degree("pipeline"),
       .experts = degree("expert"),
+      // Megatron's own default, where nothing is said.
+      .expert_tensor = source.whole(actor_megatron("expert_tensor_parallel_size"), degree("tensor"),
+                                    1, most_ranks),
       .sequence = source.on(actor_megatron("sequence_parallel"), true),
       .first_layers = source.whole(
           actor_megatron("override_transformer_config.num_layers_in_first_pipeline_stage"), 0, 0,
@@ -301,6 +333,7 @@ void read_verl_learners(MappedSource& source, bool megatron) {
       .context_key = actor_megatron("context_parallel_size"),
       .stages_key = actor_megatron("pipeline_model_parallel_size"),
       .experts_key = actor_megatron("expert_model_parallel_size"),
+      .expert_tensor_key = actor_megatron("expert_tensor_parallel_size"),
       .sequence_key = actor_megatron("sequence_parallel")};
   const std::int64_t shard = source.whole(actor_key("fsdp_config.fsdp_size"), -1, -1, 1 << 20);
   const bool reshard = source.on(actor_key("fsdp_config.reshard_after_forward"), true);
@@ -321,6 +354,7 @@ void read_verl_learners(MappedSource& source, bool megatron) {
   if (!reshard)
     source.put("strategy.fsdp.reshard_after_forward", "false",
                actor_key("fsdp_config.reshard_after_forward"));
+  put_model_dtype(source, actor_key("fsdp_config.model_dtype"));
   if (const std::string policy = actor_key("fsdp_config.offload_policy"); source.on(policy)) {
     put_fsdp_offload(source, policy);
     put_unfused_on_host(source, policy);
@@ -333,6 +367,15 @@ void read_verl_learners(MappedSource& source, bool megatron) {
 
 std::string actor_key(std::string_view key) {
   return fmt::format("actor_rollout_ref.actor.{}", key);
+}
+
+void put_model_dtype(MappedSource& source, std::string_view key) {
+  const std::string said = source.text(key, "fp32");
+  const std::vector<std::string> half{"bf16", "bfloat16", "fp16", "float16", "16"},
+      whole{"fp32", "float32", "32"};
+  if (holds(half, said)) return put_loaded(source, Loaded::in_16_bits, key);
+  if (!holds(whole, said))
+    source.problem(key, fmt::format("expected fp32 or bf16, found \"{}\"", said));
 }
 
 // Releases have defaults of their own, in a file of the repository that the script lies in; since

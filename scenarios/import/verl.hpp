@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/translation.hpp"
 #include "sim/base/config.hpp"
@@ -12,6 +13,9 @@ namespace stepsim {
 
 // A key of the learners: "actor_rollout_ref.actor.strategy".
 std::string actor_key(std::string_view key);
+
+// The type that the model is loaded in, which FSDP's parameters and their moments keep.
+void put_model_dtype(MappedSource& source, std::string_view key);
 
 // Throws UserError with all that is wrong with it; what a scenario's reader checks is left to that.
 Translation translate_verl(const SourceQuestion& question, const Document& source);

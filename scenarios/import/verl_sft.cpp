@@ -8,6 +8,7 @@
 #include "scenarios/import/grpo_source.hpp"
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "scenarios/import/verl.hpp"
 #include "sim/base/letters.hpp"
 
 namespace stepsim {
@@ -37,11 +38,13 @@ LearnersOfSource degrees_of(MappedSource& source) {
                            .context_key = engine_key("context_parallel_size"),
                            .stages_key = engine_key("pipeline_model_parallel_size"),
                            .experts_key = engine_key("expert_model_parallel_size"),
+                           .expert_tensor_key = engine_key("expert_tensor_parallel_size"),
                            .sequence_key = engine_key("sequence_parallel")};
   degrees.tensor = whole(degrees.tensor_key, 1);
   degrees.context = whole(degrees.context_key, 1);
   degrees.stages = whole(degrees.stages_key, 1);
   degrees.experts = whole(degrees.experts_key, 1);
+  degrees.expert_tensor = whole(degrees.expert_tensor_key, degrees.tensor);
   degrees.sequence = source.on(degrees.sequence_key, true);
   const std::string layers = engine_key("override_transformer_config.num_layers_in_");
   degrees.first_layers = whole(layers + "first_pipeline_stage", 0);
@@ -85,6 +88,7 @@ void put_fsdp_of(MappedSource& source, bool engines) {
                         .reshard = source.text(engine_key("reshard_after_forward")),
                         .offload = source.on(host),
                         .offload_key = host});
+  put_model_dtype(source, engines ? engine_key("model_dtype") : "model.fsdp_config.model_dtype");
   const std::int64_t shard = source.whole(engine_key("fsdp_size"), -1, -1, 1 << 20);
   if (shard > 0)
     source.without(engine_key("fsdp_size"), "copies of all shards; one copy is shared by all");

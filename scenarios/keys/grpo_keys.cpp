@@ -117,16 +117,17 @@ constexpr std::array place_keys{
                              "what they wait in; pageable: new pages at every turn, as of "
                              "PyTorch's to(\"cpu\")"),
     Key<Grpo>{.facts = {.name = "vllm_sleep_level",
-                        .sentence = "colocated engines while GPUs learn; 1: weights wait in host "
-                                    "memory; 2: they are given up",
+                        .sentence = "colocated engines while GPUs learn; 0: they stay awake and "
+                                    "keep their memory; 1: weights wait in host memory; 2: they "
+                                    "are given up",
                         .kind = KeyKind::whole,
-                        .low = 1,
+                        .low = 0,
                         .high = 2,
                         .otherwise = "what the engine's file says",
                         .example = "1"},
               .read =
                   [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
-                    if (table.has(facts.name)) grpo.sleep_level = table.integer(facts.name, 1, 2);
+                    if (table.has(facts.name)) grpo.sleep_level = table.integer(facts.name, 0, 2);
                   },
               .text =
                   [](const KeyFacts&, const Grpo& grpo) {
@@ -310,6 +311,13 @@ constexpr std::array batch_keys{
                                   "what is not done then goes on in the next step; false: it is "
                                   "given up")
         .when([](const Grpo& grpo) { return grpo.oversampling > 1; }),
+    whole<&Grpo::round_prompts>("prompts_per_round", 0, most_pack_tokens,
+                                "in turn: groups that are asked for at a time and all waited for; "
+                                "rounds follow each other until a step's groups have a signal, and "
+                                "what is over is thrown away (verl's gen_batch_size, NeMo-RL's "
+                                "batch_multiplier); 0: a step's, with a signal or without")
+        .when([](const Grpo& grpo) { return grpo.async_steps == 0; })
+        .example("0"),
     whole<&Grpo::mini_batches>("num_mini_batches", 1, 1 << 16, "optimizer steps to a batch"),
     whole<&Grpo::epochs>("num_epochs", 1, 1 << 10, "passes over a batch"),
     flag<&Grpo::reference_model>("load_ref_policy", "a frozen model runs along").example("false"),

@@ -217,6 +217,26 @@ TEST_CASE("an engine that keeps its weights while it sleeps pays for two copies 
   CHECK(run("2", "0.7") - run("2", "0.6") == Approx(2 * 0.1 * 85.9e9 / 100e9).epsilon(0.01));
 }
 
+TEST_CASE("an engine that stays awake costs no turns, and its memory adds up with the learner's",
+          "[grpo]") {
+  const auto run = [](const char* level, const char* share) {
+    const std::vector<Setting> settings{{"job.vllm_sleep_level", level},
+                                        {"job.vllm_gpu_memory_utilization", share}};
+    return predict_grpo(load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings));
+  };
+  const GrpoPrediction asleep = run("2", "0.3"), awake = run("0", "0.3");
+  CHECK(asleep.phases.pause > 1);
+  CHECK(awake.phases.pause == 0);
+  CHECK(asleep.step_time.value - awake.step_time.value ==
+        Approx(asleep.phases.pause).epsilon(0.01));
+  CHECK(asleep.memory.engine.training == 0);
+  CHECK(awake.memory.engine.training == Approx(0.3 * 85.9e9).epsilon(0.01));
+  CHECK(!awake.memory.failure);
+  CHECK(!run("2", "0.8").memory.failure);
+  CHECK_THAT(run("0", "0.8").memory.failure.value_or(""),
+             Catch::Contains("engines stay awake while GPUs learn"));
+}
+
 namespace {
 
 Scenario in_stages(const std::string& stages) {

@@ -74,6 +74,15 @@ cli("grpo lengths of a file that has words" ARGS run @ROOT@/tests/cli/grpo-small
   "--set;job.response_lengths={type: empirical, list: grpo-small.yaml}" CODE 2
   ERROR_MATCHES "grpo-small.yaml: expected lengths in tokens, one on each line, found \"#\"")
 refused("more groups than are needed, ahead" "--set;job.oversampling=2" "needs async_steps: 0, as it stops engines in turn")
+refused("rounds ahead" "--set;job.prompts_per_round=32" "needs async_steps: 0, as rounds are waited for")
+refused("rounds that engines stop" "${in_turn};--set;job.prompts_per_round=32;--set;job.oversampling=2"
+  "needs oversampling: 1 and micro_rollout_batch_size: 0, as all of a round is asked for at once and waited for")
+refused("rounds without a filter" "${in_turn};--set;job.prompts_per_round=32;--set;job.filter_zero_std_samples=false"
+  "needs filter_zero_std_samples: true, as rounds go on until groups have a signal")
+cli("grpo in rounds" ARGS run @ROOT@/tests/cli/grpo-small.yaml ${in_turn} --set job.prompts_per_round=64 --set job.zero_std_fraction=0.4 --faster 0
+  OUTPUT "responses a step, out of rounds of 64 prompts\n.*\nthrown away +0 % of the tokens as too old, [34][0-9] % in groups without a signal\ngiven up +[0-9]+ % of the tokens, in groups not done in time or too many\n")
+cli("grpo engines that stay awake" ARGS memory colocated-8b --set job.vllm_sleep_level=0 --set job.vllm_gpu_memory_utilization=0.8 CODE 1
+  OUTPUT "does not fit: engines stay awake while GPUs learn: 68.7 GB of an engine and [0-9.]+ GB of a learner at the peak of training are more than 84.1 GB usable; vllm_sleep_level 1 or 2 lets them sleep\n.*\njob.vllm_sleep_level: 1 ")
 refused("parts of nothing" "--set;job.async_steps=0;--set;job.partial_rollouts=true" "needs oversampling above 1")
 cli("grpo goodput of nodes that fail" ARGS ${production} "--set;job.failures.mtbf=6000 h"
   OUTPUT "goodput +9[0-9].[0-9] % of the time of a run whose nodes fail: [0-9.]+ % writes a checkpoint every [0-9]+ steps?, [0-9.]+ % is done again")

@@ -139,6 +139,12 @@ round_trip(megatron own.sh -stages)
 round_trip(torchtitan own.toml -stages)
 cli("a GRPO scenario as a script of verl and back" ARGS export @ROOT@/tests/cli/settings/verl.scenario.yaml --as verl -o own.sh
   SHELL "\"$@\" && cat own.sh" OUTPUT "^own.sh: 0 keys of the scenario it cannot say\n.*\n  actor_rollout_ref.rollout.n=4 ")
+cli("stages, engines and their sleep as a script of verl and back" ARGS export @ROOT@/tests/cli/settings/verl.scenario.yaml --as verl -o own.sh
+  --set stack=megatron --set strategy.zero=1 --set strategy.pipeline_parallel.size=2 --set engine=sglang --set job.vllm_sleep_level=0
+  SHELL "\"$@\" && cat own.sh" OUTPUT "^own.sh: 0 keys of the scenario it cannot say\n.*\n  actor_rollout_ref.rollout.name=sglang .*megatron.pipeline_model_parallel_size=2 .*\n  actor_rollout_ref.rollout.free_cache_engine=false ")
+cli("rounds and types as a script of verl" ARGS export @ROOT@/tests/cli/settings/verl.scenario.yaml --as verl -o own.sh
+  --set job.prompts_per_round=128 --set strategy.master_weights=false
+  SHELL "\"$@\" && cat own.sh" OUTPUT "^own.sh: 1 key of the scenario it cannot say\n.*\n#   job.zero_std_fraction: 0; here it is 0.4\npython3 -m recipe.dapo.main_dapo .*\n  data.gen_batch_size=128 .*\n  algorithm.filter_groups.enable=true .*fsdp_config.model_dtype=bfloat16 ")
 cli("what a file cannot say stands in it" ARGS export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --as torchtitan -o own.toml
   SHELL "\"$@\" && cat own.toml" OUTPUT "\n# What this file cannot say:\n#   stack: axolotl-liger; here it is fsdp2-eager\n.*\n#   strategy.zero: 3; here it is fsdp\n")
 cli("what a JSON file cannot say is told" ARGS export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --as deepspeed -o own.json

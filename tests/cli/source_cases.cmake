@@ -40,7 +40,7 @@ cli("a GRPO file with a server beside its learners" ARGS run ${grpo} --samples 0
   OUTPUT "\n6 learners, 1 engine of 2 GPUs; 12 prompts x 8 responses a step\n.*step time ")
 cli("a GRPO file whose engines share GPUs with learners" ARGS import @WORK@/own.8xH100.yaml
   SHELL "cp ${folder}/*.json @WORK@; sed 's|use_vllm: true|use_vllm: true\\n  vllm_mode: colocate|' ${grpo} >@WORK@/own.8xH100.yaml; \"$@\""
-  OUTPUT "\n  layout: colocated +# trl.vllm_mode, line 12\n.*\n  num_unique_prompts_rollout: 16 .*128 completions in groups of 8\n")
+  OUTPUT "\n  layout: colocated +# trl.vllm_mode, line 12\n.*\n  vllm_sleep_level: 0 +# trl.vllm_enable_sleep_mode .*\n  num_unique_prompts_rollout: 16 .*128 completions in groups of 8\n")
 # ${machine}: options; OUTPUT: who learns and who generates.
 function(launched_beside_a_server name processes machine line)
   cli("${name}" ARGS run @WORK@/grpo.sh --samples 0 --faster 0 ${machine}

@@ -290,7 +290,7 @@ set(keeps_whole "printf 'base_model: meta-llama/Llama-3.1-8B\\nadapter: lora\\nl
 cli("memory says what of a file is not modelled" ARGS memory own.yaml --cluster h100-8 SHELL "${keeps_whole}"
   OUTPUT "\n\nnote: own.yaml: lora_modules_to_save [^\n]*: not modelled; the result is without it\n$")
 cli("memory in a line, and what was taken for the file" ARGS memory own.yaml --cluster h100-8 --brief SHELL "${keeps_whole}"
-  OUTPUT " usable: fits, [^\n]*\nnot in the file: model, length of rows, [^\n]*; not modelled: lora_modules_to_save\n$")
+  OUTPUT " usable: without lora_modules_to_save, not modelled and in need of more: fits, [^\n]*\nnot in the file: model, length of rows, [^\n]*; not modelled: lora_modules_to_save\n$")
 cli("plan says what of a file is not modelled" ARGS plan own.yaml --cluster h100-8 --samples 0 --top 1 SHELL "${keeps_whole}"
   OUTPUT " were replayed[^$]*\n\nnote: own.yaml: lora_modules_to_save [^\n]*: not modelled; the result is without it\n$")
 cli("memory that does not fit says nothing of the device's own tool" ARGS memory mpt7b-zero2-oom CODE 1

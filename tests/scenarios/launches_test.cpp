@@ -236,13 +236,42 @@ TEST_CASE("strategies of FSDP by words and by Accelerate's numbers", "[scenarios
   CHECK_THAT(fmt::format("{}", fmt::join(arguments.notes, "\n")),
              Catch::Contains("fsdp: NO_SHARD leaves everything on each GPU"));
   const Translation others = read(
-      "fsdp_config: {fsdp_version: 2}\nuse_cpu: true\ndynamo_config: {dynamo_backend: INDUCTOR}\n"
-      "parallelism_config: {parallelism_config_tp_size: 2}\n");
+      "fsdp_config: {fsdp_version: 2}\nuse_cpu: true\ndynamo_config: {dynamo_backend: "
+      "INDUCTOR}\n");
   CHECK(value_at(others, "strategy.compile") == "true");
   const std::string notes = fmt::format("{}", fmt::join(others.notes, "\n"));
   CHECK_THAT(notes, Catch::Contains("a.yaml: use_cpu: true is not modelled: the GPUs are used"));
-  CHECK_THAT(notes, Catch::Contains("parallelism_config.parallelism_config_tp_size: 2 is not "
-                                    "modelled: all GPUs have different rows"));
+}
+
+TEST_CASE("Accelerate's sizes of groups", "[scenarios][sources]") {
+  const std::string processes = "distributed_type: FSDP\nnum_processes: 8\n",
+                    fsdp = processes + "fsdp_config: {fsdp_version: 2}\n";
+  const auto read = [&](const std::string& file, const std::string& options = "") {
+    return translate(
+        {{"a.yaml", file}, {"own.sh", "accelerate launch --config_file a.yaml " + options + own}});
+  };
+  const auto sizes = [](const std::string& text) { return "parallelism_config: {" + text + "}\n"; };
+  const Translation ring =
+      read(fsdp + sizes("parallelism_config_dp_shard_size: 2, parallelism_config_cp_size: 4"));
+  CHECK(value_at(ring, "strategy.sequence_parallel.ring") == "4");
+  CHECK(value_at(ring, "strategy.zero") == "fsdp");
+  const Translation ulysses =
+      read("distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 3}\nnum_processes: 4\n" +
+           sizes("parallelism_config_sp_size: 2"));
+  CHECK(value_at(ulysses, "strategy.sequence_parallel.ulysses") == "2");
+  const Translation copies = read(
+      fsdp + sizes("parallelism_config_dp_replicate_size: 2, parallelism_config_dp_shard_size: 2, "
+                   "parallelism_config_tp_size: 2"));
+  CHECK(value_at(copies, "strategy.zero") == "hsdp");
+  CHECK(value_at(copies, "strategy.fsdp.replicate") == "2");
+  CHECK(value_at(copies, "strategy.tensor_parallel.size") == "2");
+  const Translation option = read(fsdp,
+                                  "--use_parallelism_config --parallelism_config_dp_shard_size 4 "
+                                  "--parallelism_config_cp_size 2 ");
+  CHECK(value_at(option, "strategy.sequence_parallel.ring") == "2");
+  CHECK_THROWS_WITH(
+      read(fsdp + sizes("parallelism_config_cp_size: 4")),
+      Catch::Contains("sizes multiply to 4 for 8 processes: expected dp_shard_size: 2"));
 }
 
 }  // namespace stepsim

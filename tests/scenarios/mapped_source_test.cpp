@@ -201,6 +201,31 @@ TEST_CASE("blocks of Megatron-Bridge hold the same arguments", "[scenarios][sour
   CHECK(value_at(bridge, "strategy.zero") == "1");
   CHECK(value_at(bridge, "strategy.moe.kernel") == "grouped");
   CHECK(value_at(bridge, "strategy.moe.expert_parallel") == "4");
+  CHECK(value_at(bridge, "strategy.gradient_dtype") == "fp32");
+  // What its dumps hold besides.
+  const auto dumped = [](const std::string& more) {
+    return translate("own.yaml",
+                     "model:\n  num_layers: 16\n  hidden_size: 1024\n  num_attention_heads: 16\n"
+                     "  vocab_size: 32000\n  seq_length: 4096\n  pipeline_model_parallel_size: 4\n"
+                     "  scatter_embedding_sequence_parallel: true\n" +
+                         more +
+                         "train: {micro_batch_size: 2, global_batch_size: 64, train_iters: 10}\n",
+                     {{"cluster", "{node: h100-8}"}});
+  };
+  const Translation pieces =
+      dumped("  virtual_pipeline_model_parallel_size: 2\nddp: {grad_reduce_in_fp32: false}\n");
+  CHECK(value_at(pieces, "strategy.pipeline_parallel.schedule") == "interleaved");
+  CHECK(value_at(pieces, "strategy.pipeline_parallel.virtual_stages") == "2");
+  CHECK(value_at(pieces, "strategy.gradient_dtype") == "bf16");
+  const Translation plain =
+      dumped("  virtual_pipeline_model_parallel_size: null\nddp: {grad_reduce_in_fp32: true}\n");
+  CHECK(value_at(plain, "strategy.pipeline_parallel.schedule") == "1f1b");
+  CHECK(value_at(plain, "strategy.gradient_dtype") == "fp32");
+  CHECK(value_at(plain, "strategy.lora.rank").empty());
+  const Translation adapters =
+      dumped("peft: {dim: 16, alpha: 32, target_modules: [linear_qkv, linear_proj]}\nddp: {}\n");
+  CHECK(value_at(adapters, "strategy.lora.rank") == "16");
+  CHECK(value_at(adapters, "strategy.lora.modules") == "[qkv_proj, o_proj]");
 }
 
 TEST_CASE("engines of NeMo-RL on GPUs of their own", "[scenarios][sources]") {
@@ -358,7 +383,10 @@ TEST_CASE("a recipe of torchtune is read", "[scenarios][sources]") {
   };
   const std::string model = "model: {_component_: torchtune.models.llama3_1.";
   const Translation full =
-      file("own.yaml", model + "llama3_1_8b}\nenable_activation_checkpointing: True\n");
+      file("own.yaml", model +
+                           "llama3_1_8b}\nenable_activation_checkpointing: True\n"
+                           "enable_activation_offloading: True\n");
+  CHECK(value_at(full, "strategy.offload.activations") == "cpu");
   CHECK(value_at(full, "model") == "\"llama-3.1-8b\"");
   CHECK(value_at(full, "stack") == "torchtune");
   CHECK(value_at(full, "strategy.zero") == "fsdp");

@@ -311,6 +311,56 @@ TEST_CASE("micro-batches of OpenRLHF's reinforcement", "[scenarios][sources]") {
       read("--use_dynamic_batch --train_max_tokens_per_gpu 8192 --ring_attn_size 2");
   CHECK(value_at(counted, "job.pack_rows").empty());
   CHECK(value_at(counted, "job.pack_length") == "16384");
+  CHECK(value_at(counted, "job.vllm_sleep_level") == "0");
+  CHECK(value_at(read("--vllm_enable_sleep"), "job.vllm_sleep_level") == "1");
+}
+
+TEST_CASE("modules that are trained whole beside adapters need memory", "[scenarios][sources]") {
+  const Translation both = translate(
+      "base_model: meta-llama/Llama-3.1-8B\nadapter: lora\nlora_r: 16\nlora_target_linear: true\n"
+      "lora_modules_to_save: [embed_tokens, lm_head]\nsequence_len: 2048\nmicro_batch_size: 1\n");
+  const auto key = std::ranges::find(both.keys, "lora_modules_to_save", &SourceKey::key);
+  REQUIRE(key != both.keys.end());
+  CHECK(key->fate == KeyFate::unmodelled);
+  CHECK(key->needs_memory);
+  CHECK_THAT(key->remark, Contains("up to 16.8 GB where nothing is shared out"));
+}
+
+TEST_CASE("a Python file that calls Unsloth says so", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("own.py");
+  std::ofstream(file)
+      << "model, t = FastLanguageModel.from_pretrained(model_name='Qwen/Qwen3-8B')\n"
+         "model = FastLanguageModel.get_peft_model(model, r=16, "
+         "use_gradient_checkpointing='unsloth')\n"
+         "t = SFTTrainer(model=model, args=SFTConfig(max_steps=3))\n";
+  const Translation read = translate_source(data, file, {}).value();
+  CHECK(value_at(read, "strategy.offload.activations") == "cpu");
+  const auto key = std::ranges::find(read.keys, "unsloth", &SourceKey::key);
+  REQUIRE(key != read.keys.end());
+  CHECK(key->fate == KeyFate::unmodelled);
+  CHECK(key->line == 1);
+}
+
+TEST_CASE("a launcher's nodes are trays of a rack", "[scenarios][sources]") {
+  const auto machine = [](const std::string& nodes, const char* node) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << "torchrun --nproc_per_node 4 --nnodes " << nodes
+                        << " sft.py --model_name_or_path Qwen/Qwen3-8B "
+                           "--per_device_train_batch_size 1 --learning_rate 1e-5\n";
+    const Translation read =
+        translate_source(data, file,
+                         std::vector<Setting>{{"cluster", fmt::format("{{node: {}}}", node)}})
+            .value();
+    return value_at(read, "cluster.nodes") + " x " + value_at(read, "cluster.gpus_per_node");
+  };
+  CHECK(machine("16", "gb200-72") == " x 64");  // of one rack
+  CHECK(machine("18", "gb200-72") == " x ");    // all of it
+  CHECK(machine("32", "gb200-72") == "2 x 64");
+  CHECK(machine("1", "gb200-72") == " x 4");
+  CHECK(machine("16", "gb200-4") == "16 x ");
+  CHECK(machine("2", "h100-8") == "2 x 4");
 }
 
 TEST_CASE("programs of people's own have names of their own", "[scenarios][sources]") {
@@ -420,7 +470,88 @@ TEST_CASE("verl's generation trains nothing, and a fork's samples are counted",
     return translate_source(data, file, {}).value();
   };
   CHECK(value_at(of_script("main_ppo"), "job.num_samples_per_prompt_rollout") == "4");
+  CHECK(value_at(of_script("main_ppo"), "job.vllm_sleep_level").empty());
+  const Translation awake = of_script("main_ppo actor_rollout_ref.rollout.free_cache_engine=False");
+  CHECK(value_at(awake, "job.vllm_sleep_level") == "0");
   CHECK_THROWS_WITH(of_script("main_generation"), Contains("is no training of"));
+}
+
+TEST_CASE("types and divided experts of verl's learners", "[scenarios][sources]") {
+  const auto read = [](const std::string& more) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8 " << more
+                        << "\n";
+    return translate_source(data, file, {}).value();
+  };
+  const std::string dense = "actor_rollout_ref.model.path=Qwen/Qwen3-8B ",
+                    type = "actor_rollout_ref.actor.fsdp_config.model_dtype=";
+  CHECK(value_at(read(dense + type + "bfloat16"), "strategy.master_weights") == "false");
+  CHECK(value_at(read(dense + type + "fp32"), "strategy.master_weights").empty());
+  CHECK_THROWS_WITH(read(dense + type + "bf61"), Contains("expected fp32 or bf16, found \"bf61\""));
+  const std::string actor = " actor_rollout_ref.actor.megatron.",
+                    experts =
+                        "actor_rollout_ref.model.path=Qwen/Qwen3-30B-A3B "
+                        "actor_rollout_ref.actor.strategy=megatron" +
+                        actor + "tensor_model_parallel_size=2" + actor +
+                        "expert_model_parallel_size=4";
+  constexpr std::string_view path = "strategy.moe.expert_tensor_parallel";
+  CHECK(value_at(read(experts), path) == "2");
+  CHECK(value_at(read(experts + actor + "expert_tensor_parallel_size=null"), path) == "2");
+  CHECK(value_at(read(experts + actor + "expert_tensor_parallel_size=1"), path) == "1");
+}
+
+TEST_CASE("verl's rounds of prompts", "[scenarios][sources]") {
+  const auto read = [](const std::string& program, const std::string& more,
+                       const std::vector<Setting>& settings = {}) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << "python3 -m " << program
+                        << " actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B "
+                           "trainer.n_gpus_per_node=8 data.train_batch_size=256 "
+                           "data.gen_batch_size=768 "
+                        << more << "\n";
+    return translate_source(data, file, settings).value();
+  };
+  const std::string dapo = "recipe.dapo.main_dapo", filter = "algorithm.filter_groups.enable=True";
+  const Translation rounds = read(dapo, filter);
+  CHECK(value_at(rounds, "job.prompts_per_round") == "768");
+  CHECK(value_at(rounds, "job.num_unique_prompts_rollout") == "256");
+  CHECK_THAT(value_at(rounds, "job.zero_std_fraction"), Contains("low: 0, high: 0.7"));
+  CHECK(std::ranges::count(rounds.assumptions, "groups without a signal", &Assumption::what) == 1);
+  CHECK(value_at(read(dapo, filter, {{"job.zero_std_fraction", "0.1"}}), "job.zero_std_fraction")
+            .empty());
+  // Without a filter all that is generated is trained on.
+  for (const Translation& all : {read(dapo, ""), read("verl.trainer.main_ppo", filter)}) {
+    CHECK(value_at(all, "job.prompts_per_round").empty());
+    CHECK(value_at(all, "job.num_unique_prompts_rollout") == "768");
+  }
+}
+
+TEST_CASE("NeMo-RL's rounds of prompts, and its experts", "[scenarios][sources]") {
+  const auto read = [](const std::string& grpo, const std::string& megatron = "{}") {
+    return translate(
+        "cluster: {gpus_per_node: 8, num_nodes: 1}\npolicy:\n  model_name: Qwen/Qwen3-30B-A3B\n"
+        "  megatron_cfg: " +
+        megatron + "\ngrpo: {num_prompts_per_step: 32, " + grpo + "}\n");
+  };
+  const Translation rounds = read("use_dynamic_sampling: true, batch_multiplier: 1.5");
+  CHECK(value_at(rounds, "job.prompts_per_round") == "48");
+  CHECK(value_at(rounds, "job.num_unique_prompts_rollout") == "32");
+  CHECK(value_at(read("use_dynamic_sampling: true"), "job.prompts_per_round") == "32");
+  CHECK(value_at(read("use_dynamic_sampling: false"), "job.prompts_per_round").empty());
+  CHECK_THROWS_WITH(read("batch_multiplier: 2"),
+                    Contains("NeMo-RL refuses 2 without grpo.use_dynamic_sampling: true"));
+  const auto experts = [&](const std::string& more) {
+    return value_at(read("max_num_steps: 5",
+                         "{enabled: true, tensor_model_parallel_size: 2, "
+                         "expert_model_parallel_size: 4" +
+                             more + "}"),
+                    "strategy.moe.expert_tensor_parallel");
+  };
+  CHECK(experts("") == "1");
+  CHECK(experts(", expert_tensor_parallel_size: 2") == "2");
+  CHECK(experts(", expert_tensor_parallel_size: null") == "2");
 }
 
 TEST_CASE("files of programs that are not read are called by their names", "[scenarios][sources]") {
@@ -428,6 +559,9 @@ TEST_CASE("files of programs that are not read are called by their names", "[sce
                     Contains("is a part of what gpt-neox reads, without the widths of the model"));
   CHECK_THROWS_WITH(translate("trainer: {a: 1}\ndata: {b: 1}\nmodel: {c: 1}\nrollout: {d: 1}\n"),
                     Contains("settings of rollouts alone, which train nothing"));
+  CHECK_THROWS_WITH(translate("cluster: {n_nodes: 2}\nallocation_mode: sglang.d8+d8\n"
+                              "actor: {path: a}\nrollout: {a: 1}\n"),
+                    Contains("is a file of AReaL, which is not read; reinforcement by verl"));
 }
 
 TEST_CASE("verl's defaults are those of the release beside the script", "[scenarios][sources]") {
@@ -496,6 +630,12 @@ TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
   CHECK(value_at(lora, "strategy.checkpointing") == "full");
   CHECK_THAT(value_at(lora, "strategy.deepspeed"),
              Catch::Contains("ms-swift-deepspeed/zero2.json"));
+  // Ulysses over what divides the four heads of keys and values, a ring over the rest.
+  const Translation parts = of_script(
+      "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-7B-Instruct --train_type full "
+      "--sequence_parallel_size 8 --dataset a\n");
+  CHECK(value_at(parts, "strategy.sequence_parallel.ulysses") == "4");
+  CHECK(value_at(parts, "strategy.sequence_parallel.ring") == "2");
   // One process, whose steps have sixteen rows unless it is told otherwise.
   const Translation pairs = of_script(
       "CUDA_VISIBLE_DEVICES=0,1 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct "

@@ -280,6 +280,33 @@ TEST_CASE("engines that begin more than they need stop when there are enough", "
   CHECK(partial.steps.back().mixed > 0);
 }
 
+TEST_CASE("rounds are waited for until enough groups have a signal", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  bench.grpo.async_steps = 0;
+  bench.grpo.inflight_updates = false;
+  const auto last = [](const GrpoRun& run) { return mean_step(run, warm, 40); };
+  const GrpoRun plain = bench.run();
+  bench.grpo.round_prompts = bench.grpo.prompts;
+  CHECK(last(bench.run()) == Approx(last(plain)).epsilon(1e-9));  // one round of just those
+  bench.grpo.round_prompts = 3 * bench.grpo.prompts;
+  const GrpoRun once = bench.run();
+  bench.grpo.zero_std_fraction = 0.9;
+  const GrpoRun often = bench.run();
+  CHECK(last(once) > last(plain));
+  CHECK(last(often) > 2 * last(once) - last(plain));
+  CHECK(once.given_up > once.trained);  // two groups in three
+  CHECK(often.filtered_groups > 0);
+  for (const GrpoRun* run : {&once, &often}) {
+    CHECK(run->generated ==
+          Approx(run->trained + run->left_over + run->filtered + run->given_up + run->waiting)
+              .epsilon(1e-9));
+    for (const StepRecord& step : run->steps) {
+      CHECK(step.responses == bench.grpo.responses());
+      CHECK(step.most_stale == 0);
+    }
+  }
+}
+
 TEST_CASE("an engine never holds more than its cache, and preempts for it", "[grpo]") {
   GrpoBench bench = long_tailed();
   bench.engines = 2;

@@ -97,7 +97,8 @@ class Actors {
     if (in_parts())
       deal_prompts();
     else
-      add_prompts(begins_more()
+      add_prompts(in_rounds() ? grpo_.round_prompts
+                  : begins_more()
                       ? begun()
                       : (std::max<std::int64_t>(1, grpo_.async_steps) + ahead) * grpo_.prompts);
     while (static_cast<std::int64_t>(out_.steps.size()) < wanted_steps()) {
@@ -191,6 +192,9 @@ class Actors {
   std::int64_t begun() const {
     return std::llround(std::ceil(grpo_.oversampling * static_cast<double>(grpo_.prompts)));
   }
+
+  // In turn all of a round is waited for, and rounds follow each other until there are enough.
+  bool in_rounds() const { return grpo_.async_steps == 0 && grpo_.round_prompts > 0; }
 
   // There are enough.
   void stop_engines() {
@@ -436,8 +440,37 @@ class Actors {
 
   void replace_prompt() { add_prompts(1); }
 
+  bool useless(const GroupResult& group) const {
+    return grpo_.filter_zero_std && grpo_.zero_std_fraction > 0 &&
+           without_signal(grpo_, group.samples.front().group);
+  }
+
+  void throw_away(const GroupResult& group) {
+    out_.filtered += group.tokens;
+    ++out_.filtered_groups;
+  }
+
+  // When a round is done: the first groups with a signal, in the order of their prompts, or one
+  // round more.
+  void prepare_round() {
+    if (outstanding_ == 0 || std::ssize(results_) < outstanding_) return;
+    std::ranges::sort(results_, {},
+                      [](const GroupResult& group) { return group.samples.front().group; });
+    for (GroupResult& group : std::exchange(results_, {}))
+      if (useless(group))
+        throw_away(group);
+      else
+        accepted_.push_back(std::move(group));
+    outstanding_ = 0;
+    if (std::ssize(accepted_) < grpo_.prompts) return add_prompts(grpo_.round_prompts);
+    for (; std::ssize(accepted_) > grpo_.prompts; accepted_.pop_back())
+      out_.given_up += accepted_.back().tokens;
+    batch_full({std::exchange(accepted_, {}), prepared_++, now_, now_});
+  }
+
   // Takes results until a batch is full; each one that is taken makes room for a prompt.
   void prepare() {
+    if (in_rounds()) return prepare_round();
     while (!results_.empty() && may_prepare()) {
       GroupResult group = std::move(results_.front());
       results_.pop_front();
@@ -449,16 +482,13 @@ class Actors {
         replace_prompt();
         continue;
       }
-      const bool useless = grpo_.filter_zero_std && grpo_.zero_std_fraction > 0 &&
-                           without_signal(grpo_, group.samples.front().group);
-      if (replaced_at_once() || (useless && grpo_.active_sampling)) replace_prompt();
-      if (!useless || !grpo_.active_sampling) ++counted_;
-      if (useless) {
-        out_.filtered += group.tokens;
-        ++out_.filtered_groups;
-      } else {
+      const bool without = useless(group);
+      if (replaced_at_once() || (without && grpo_.active_sampling)) replace_prompt();
+      if (!without || !grpo_.active_sampling) ++counted_;
+      if (without)
+        throw_away(group);
+      else
         accepted_.push_back(std::move(group));
-      }
       if (counted_ < grpo_.prompts) continue;
       batch_full({std::move(accepted_), prepared_++, now_, now_});
       accepted_.clear();
@@ -678,7 +708,9 @@ class Actors {
     busy_ = false;
     if (late) return;
     if (begins_more() && !grpo_.partial_rollouts) forget_open_groups();
-    const std::int64_t more = begins_more() ? begun() - outstanding_ : grpo_.prompts;
+    const std::int64_t more = in_rounds()     ? grpo_.round_prompts
+                              : begins_more() ? begun() - outstanding_
+                                              : grpo_.prompts;
     if (in_parts())
       deal_prompts();
     else

@@ -84,7 +84,7 @@ struct GrpoRun {
   double left_over = 0;  // by packing
   double filtered = 0;   // in groups without a signal
   double stale = 0;      // in groups that were too old
-  double given_up = 0;   // in groups that were not done when there were enough
+  double given_up = 0;   // in groups that were not done when there were enough, or were too many
   double waiting = 0;    // finished and not yet used when the last step ended
   double stale_groups = 0, filtered_groups = 0;
   std::int64_t engine_failures = 0;

@@ -102,7 +102,8 @@ struct Grpo {
   bool prefix_caching = false;
   bool park_learners = false;  // colocated: states wait in host memory while engines generate
   ParkMemory park_memory = ParkMemory::pinned;
-  // Colocated engines while GPUs learn. 1: weights wait in host memory; 2: they are given up.
+  // Colocated engines while GPUs learn. 0: they stay awake, and keep their memory; 1: weights wait
+  // in host memory; 2: they are given up.
   std::optional<std::int64_t> sleep_level;  // nothing: what the engine's file says
   bool filter_zero_std = true;
   bool active_sampling = false;  // fill up until `prompts` groups have a signal
@@ -151,6 +152,9 @@ struct Grpo {
   // With partial rollouts what is not done goes on in the next step, without them it is given up.
   double oversampling = 1;
   bool partial_rollouts = false;
+  // In turn: groups of a round, all of which are waited for. Rounds follow each other until
+  // `prompts` groups have a signal; those above that are thrown away. 0: there are no rounds.
+  std::int64_t round_prompts = 0;
   double zero_std_fraction = 0;  // groups without a signal: all rewards equal
 
   std::int64_t mini_batches = 1;  // optimizer steps of a pass over the batch

@@ -376,6 +376,7 @@ SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> lay
   const Group& holders = input.sharded() ? input.holders : Group{learners.front()};
   const bool colocated = input.grpo.layout == GrpoLayout::colocated;
   const TurnBytes& turn = input.turn;
+  const bool sleeps = colocated && turn.mapped > 0;
   std::vector<CollectivePlan> plans{
       plan_collective(input.cluster, Collective::all_gather, {holders}), broadcast_plan(input)};
   if (colocated || copies_to_host(input.grpo)) {
@@ -391,14 +392,14 @@ SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> lay
   program.gathered = writer.host({0}, "gathered");
   if (colocated) {
     writer.out(states_traffic, turn.states, "park");
-    writer.nap(wake_name);
+    if (sleeps) writer.nap(wake_name);
     writer.in(pinned_traffic, turn.weights, wake_name);
   }
   send(input, sizes, writer);
   if (colocated) {
     writer.out(pinned_traffic, turn.parameters, "park");
     writer.out(pinned_traffic, turn.weights, sleep_name);  // when all is generated
-    writer.nap(sleep_name);
+    if (sleeps) writer.nap(sleep_name);
     writer.in(pinned_traffic, turn.parameters, "bring back");
     writer.in(states_traffic, turn.states, "bring back");
   }

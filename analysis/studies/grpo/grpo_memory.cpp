@@ -129,6 +129,25 @@ std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory
   return std::nullopt;
 }
 
+bool stays_awake(const Grpo& grpo) {
+  return grpo.layout == GrpoLayout::colocated && grpo.sleep_level == 0;
+}
+
+// Of one GPU, which a learner and an engine have together.
+std::optional<std::string> failure_beside_awake(const GrpoMemory& m) {
+  const auto over = [&](std::string_view when, double learner, double engine) {
+    return fmt::format(
+        "engines stay awake while GPUs learn: {} of an engine and {} of a learner {} are more than "
+        "{} usable; vllm_sleep_level 1 or 2 lets them sleep",
+        to_text(Bytes{engine}), to_text(Bytes{learner}), when, to_text(Bytes{m.learner_capacity}));
+  };
+  if (m.engine.training + m.learner.training > m.learner_capacity)
+    return over("at the peak of training", m.learner.training, m.engine.training);
+  if (m.engine.sync + m.learner.sync > m.learner_capacity)
+    return over("at the peak of a sync", m.learner.sync, m.engine.sync);
+  return std::nullopt;
+}
+
 struct LearnerNeeds {
   LearnerStates states;
   MemoryPeak peak;
@@ -171,7 +190,10 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
   m.engine_capacity = scenario.cluster.gpu.memory.capacity.value.value;
   const double engine = grpo.memory_utilization * m.engine_capacity;
   m.engine = {engine, engine, engine + largest_tensor(scenario.model)};
-  if (grpo.layout == GrpoLayout::colocated) {
+  const bool awake = stays_awake(grpo);
+  if (awake) {
+    m.engine = {engine, engine, engine};
+  } else if (grpo.layout == GrpoLayout::colocated) {
     // The engine sleeps while its GPU learns, and keeps nothing there.
     m.engine = {engine, 0, decode.weight_bytes()};
     m.learner.sync += decode.weight_bytes();
@@ -196,6 +218,7 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
         to_text(Bytes{engine}), grpo.memory_utilization, to_text(Bytes{kept}),
         to_text(Bytes{m.learner_capacity}),
         grpo.park_learners ? "" : "; park_learners moves the states to the host");
+  if (!m.failure && awake) m.failure = failure_beside_awake(m);
   return m;
 }
 

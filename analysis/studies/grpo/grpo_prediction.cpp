@@ -398,7 +398,7 @@ std::vector<GrpoMetric> grpo_metrics(const GrpoPrediction& p) {
       {"max_staleness", "the most of it", p.most_stale},
       {"stale_share", "of the tokens: thrown away as too old", p.stale_share},
       {"filtered_share", "of the tokens: in groups without a signal", p.filtered_share},
-      {"given_up_share", "of the tokens: not done when there were enough", p.given_up_share},
+      {"given_up_share", "of the tokens: not done, or too many", p.given_up_share},
       {"gpu_hours_per_1000_responses", "what a thousand responses cost", p.gpu_hours_per_1000},
       {"learner_peak_bytes", "of a GPU that trains", p.memory.learner.most(), Dimension::bytes},
   };

@@ -196,7 +196,10 @@ std::vector<Alternatives> grpo_savers(const Scenario& scenario) {
     if (gpus > grpo.tensor_parallel)
       engines.push_back({{"job.vllm_tensor_parallel_size", std::to_string(gpus)}});
   }
-  return {rows, lengths, sharers, {{{"job.gather_whole_model", "false"}}}, engines};
+  Alternatives sleep;
+  if (grpo.sleep_level == 0)
+    sleep.push_back({{"job.vllm_sleep_level", std::to_string(scenario.engine->sleep.level)}});
+  return {rows, lengths, sharers, sleep, {{{"job.gather_whole_model", "false"}}}, engines};
 }
 
 // Of a training step, what is usually tried first.

@@ -80,6 +80,8 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
     saved = timeline_in_order(save.graph, 0);
   }
   Footprint f;
+  for (const UnmodelledKey& key : scenario.unmodelled)
+    if (key.needs_memory) f.uncounted.push_back(key.key);
   const MostAsked asked = asked_for(scenario.strategy, setup, step, saved);
   const double whole = (usable.value - library.value).value;
   const double room = whole / (1 + slack.value.value);

@@ -39,9 +39,10 @@ struct Footprint {
   double host_capacity = 0;
   double disk_capacity = 0;  // 0: the node's file does not say
   struct OfStage {
-    std::size_t number = 0, count = 0;  // none: all ranks hold the same
-  } stage;                              // of a pipeline
-  double first_stage = 0;               // bytes allocated on that one; 0: there are none
+    std::size_t number = 0, count = 0;   // none: all ranks hold the same
+  } stage;                               // of a pipeline
+  double first_stage = 0;                // bytes allocated on that one; 0: there are none
+  std::vector<std::string> uncounted{};  // keys of another program's file that need more
 
   double needed() const { return device.peak.bytes + slack + library; }
   // What the device's own tool shows after two steps, where `reserved` was asked for. Segments that
