@@ -197,7 +197,8 @@ constexpr std::array strategy_own_keys{
         "bits; kernel: one kernel over 16-bit logits; kernel_32: over a copy of them in 32 bits; "
         "in_place: as kernel, and the gradient takes the place of the logits; fused: chunk by "
         "chunk with the head; words_32: 2048 words of the "
-        "vocabulary at a time in 32 bits; chunks: an eighth of the tokens at a time"),
+        "vocabulary at a time in 32 bits; chunks: an eighth of the tokens at a time; "
+        "head_chunks: the same with the head"),
     Key<Strategy>{
         .facts = {.name = "optimizer",
                   .sentence = "which one; `stepsim list optimizers` names them"},

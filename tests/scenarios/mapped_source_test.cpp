@@ -393,7 +393,7 @@ TEST_CASE("a recipe of torchtune is read", "[scenarios][sources]") {
   CHECK(value_at(full, "strategy.fsdp.version") == "2");
   CHECK(value_at(full, "strategy.master_weights") == "false");
   CHECK(value_at(full, "strategy.checkpointing") == "full");
-  CHECK(value_at(full, "strategy.cross_entropy") == "chunks");
+  CHECK(value_at(full, "strategy.cross_entropy") == "head_chunks");
   CHECK(value_at(full, "job.sequence") == "1024");
   CHECK(value_at(full, "job.micro_batch") == "4");
   CHECK(value_at(full, "job.gradient_accumulation") == "2");

@@ -269,6 +269,9 @@ TEST_CASE("a loss in chunks of tokens has gradients of one chunk at a time", "[w
   CHECK_THAT(flops_of(chunks.forward), exactly(flops_of(whole.forward)));
   CHECK_THAT(chunks.memory.saved - 2 * t * h, exactly((2 + 4) * t * v));
   CHECK_THAT(head(CrossEntropy::chunks, true).memory.saved - 2 * t * h, exactly(2 * t * v));
+  // With the head no logits wait in 16 bits.
+  CHECK_THAT(chunks.memory.saved - head(CrossEntropy::head_chunks, false).memory.saved,
+             exactly(2 * t * v));
 }
 
 TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workloads]") {

@@ -110,16 +110,18 @@ void loss_over_words(Unit& head, const Operators& all, double number_bytes, doub
 }
 
 // The same, an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss): logits
-// of all chunks wait as they come, and in 32 bits for the backward pass unless a compiler casts
-// them on the way, or they have these; everything else is there for one chunk at a time.
-void loss_in_chunks(Unit& head, const Operators& all, bool uncast, double logits) {
+// of all chunks wait as they come, unless the head runs chunk by chunk too, and in 32 bits for the
+// backward pass unless a compiler casts them on the way, or they have these; everything else is
+// there for one chunk at a time.
+void loss_in_chunks(Unit& head, const Operators& all, bool uncast, bool with_head,
+                    double logits) {
   constexpr double chunks = 8;
   const LossCost cost = loss_cost(uncast ? CrossEntropy::kernel : CrossEntropy::logits);
   for (std::vector<KernelRow>* rows : {&head.forward, &head.backward})
     for (KernelRow& row : *rows) row.launches = chunks;
   head.forward.push_back(counted(all, cost.run_forward, logits, 1, chunks));
   head.backward.insert(head.backward.begin(), counted(all, cost.run_backward, logits, 1, chunks));
-  head.memory.saved += (cost.kept + (uncast ? 0 : bytes_16)) * logits;
+  head.memory.saved += (cost.kept + (uncast || with_head ? 0 : bytes_16)) * logits;
   head.memory.forward = cost.forward * logits / chunks;
   head.memory.backward = cost.backward * logits / chunks;
 }
@@ -227,9 +229,10 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   } else if (kind == CrossEntropy::words_32) {
     loss_over_words(head, stack.operators, numbers, t, h, v);
     return {norm, head};
-  } else if (kind == CrossEntropy::chunks) {
+  } else if (kind == CrossEntropy::chunks || kind == CrossEntropy::head_chunks) {
     head.backward = backward_of(head.forward, stack.operators);
-    loss_in_chunks(head, stack.operators, strategy.compiled || strategy.precision.whole(), logits);
+    loss_in_chunks(head, stack.operators, strategy.compiled || strategy.precision.whole(),
+                   kind == CrossEntropy::head_chunks, logits);
   } else {
     loss_over_logits(head, stack, strategy, logits);
   }

@@ -47,10 +47,11 @@ enum class CrossEntropy : std::uint8_t {
   fused,      // chunk by chunk with the head
   words_32,   // 2048 words of the vocabulary after another, multiplied in 32 bits, in both passes
   chunks,     // an eighth of the tokens after the other, over logits in 16 bits
+  head_chunks,  // the same, each behind its part of the head
 };
-inline constexpr std::array<std::string_view, 9> cross_entropy_names{
+inline constexpr std::array<std::string_view, 10> cross_entropy_names{
     "logits",   "logits_16", "logits_32", "kernel", "kernel_32",
-    "in_place", "fused",     "words_32",  "chunks"};
+    "in_place", "fused",     "words_32",  "chunks", "head_chunks"};
 
 enum class AttentionKernel : std::uint8_t {
   flash,           // knows where documents end
