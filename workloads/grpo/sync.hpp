@@ -20,7 +20,7 @@ struct TurnBytes {
   double states = 0;      // of the learner: out before weights are sent, in again behind
   double parameters = 0;  // out when they have been sent
   double weights = 0;     // that wait in host memory while the engine sleeps
-  double mapped = 0;      // memory that the engine takes and gives back; 0: it stays awake
+  double mapped = 0;      // memory that the engine takes and gives back
 };
 
 struct SyncInput {
