@@ -113,8 +113,7 @@ void loss_over_words(Unit& head, const Operators& all, double number_bytes, doub
 // of all chunks wait as they come, unless the head runs chunk by chunk too, and in 32 bits for the
 // backward pass unless a compiler casts them on the way, or they have these; everything else is
 // there for one chunk at a time.
-void loss_in_chunks(Unit& head, const Operators& all, bool uncast, bool with_head,
-                    double logits) {
+void loss_in_chunks(Unit& head, const Operators& all, bool uncast, bool with_head, double logits) {
   constexpr double chunks = 8;
   const LossCost cost = loss_cost(uncast ? CrossEntropy::kernel : CrossEntropy::logits);
   for (std::vector<KernelRow>* rows : {&head.forward, &head.backward})

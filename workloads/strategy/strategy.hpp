@@ -38,15 +38,15 @@ inline constexpr std::array<std::string_view, 4> checkpointing_names{"none", "se
                                                                      "operators", "full"};
 
 enum class CrossEntropy : std::uint8_t {
-  logits,     // PyTorch's, over a copy of all logits in 32 bits
-  logits_16,  // PyTorch's, over the logits in 16 bits
-  logits_32,  // PyTorch's, over the logits of a head that multiplies in 32 bits
-  kernel,     // one kernel over 16-bit logits, and one for their gradient
-  kernel_32,  // the same over a copy of the logits in 32 bits
-  in_place,   // as `kernel`, the gradient takes the place of the logits
-  fused,      // chunk by chunk with the head
-  words_32,   // 2048 words of the vocabulary after another, multiplied in 32 bits, in both passes
-  chunks,     // an eighth of the tokens after the other, over logits in 16 bits
+  logits,       // PyTorch's, over a copy of all logits in 32 bits
+  logits_16,    // PyTorch's, over the logits in 16 bits
+  logits_32,    // PyTorch's, over the logits of a head that multiplies in 32 bits
+  kernel,       // one kernel over 16-bit logits, and one for their gradient
+  kernel_32,    // the same over a copy of the logits in 32 bits
+  in_place,     // as `kernel`, the gradient takes the place of the logits
+  fused,        // chunk by chunk with the head
+  words_32,     // 2048 words of the vocabulary after another, multiplied in 32 bits, in both passes
+  chunks,       // an eighth of the tokens after the other, over logits in 16 bits
   head_chunks,  // the same, each behind its part of the head
 };
 inline constexpr std::array<std::string_view, 10> cross_entropy_names{
