@@ -64,7 +64,7 @@ std::string verdict_text(const Footprint& f) {
         fmt::format("{} too much for the drives of a node", size(f.disk - f.disk_capacity)));
   if (lacks.size() > 1) lacks.front() = "on a GPU " + lacks.front();
   if (!lacks.empty()) return fmt::format("does not fit, {}", fmt::join(lacks, ", and "));
-  const std::string verdict =
+  std::string verdict =
       fmt::format("{}, {} left ({})", f.fit() == Fit::tight ? "fits, but tightly" : "fits",
                   size(f.margin.value), range);
   if (f.uncounted.empty()) return verdict;
