@@ -85,6 +85,8 @@ ROWS = {
     "llama3.1-8b-2x2048-qlora": ("llama3.1-8b", 2, 2048, {"lora": 16, "bits": 4}),
     "llama3.1-8b-2x2048-checkpoints-qlora": ("llama3.1-8b", 2, 2048, {"checkpoints": True, "lora": 64, "bits": 4}),
     "llama3.1-8b-2x2048-checkpoints-qlora-fp32": ("llama3.1-8b", 2, 2048, {"checkpoints": True, "lora": 64, "bits": 4, "prepared": True}),
+    "llama3.1-8b-2x2048-checkpoints-lora-fp32": ("llama3.1-8b", 2, 2048, {"checkpoints": True, "lora": 64, "autocast": True}),
+    "llama3.1-8b-1x2048-lora-fp32": ("llama3.1-8b", 1, 2048, {"lora": 16, "autocast": True}),
     "llama3.3-70b-8-1x4096-checkpoints-qlora": ("llama3.3-70b-8", 1, 4096, {"checkpoints": True, "lora": 16, "bits": 4}),
     "llama4-scout-2-1x4096-checkpoints-qlora": ("llama4-scout-2", 1, 4096, {"checkpoints": True, "lora": 32, "bits": 4, "separate": True}),
     "llama4-scout-2-2x4096-checkpoints-qlora": ("llama4-scout-2", 2, 4096, {"checkpoints": True, "lora": 32, "bits": 4, "separate": True}),

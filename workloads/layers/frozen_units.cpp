@@ -34,10 +34,12 @@ void widen(Unit& unit) {
     for (KernelRow& row : unit.backward) row.bytes *= bytes_32 / bytes_16;
     return;
   }
-  const double inputs = product->rows * product->depth;
-  unit.forward.insert(unit.forward.begin(), cast_row("cast_input", inputs));
-  unit.backward.push_back(cast_row("cast_gradient", inputs));
-  if (packed) return;
+  if (packed) {  // else an adapter beside it casts the input in any case
+    const double inputs = product->rows * product->depth;
+    unit.forward.insert(unit.forward.begin(), cast_row("cast_input", inputs));
+    unit.backward.push_back(cast_row("cast_gradient", inputs));
+    return;
+  }
   unit.forward.insert(unit.forward.begin(), cast_row("cast_weights", stored));
   unit.memory.saved += bytes_16 * stored;  // the backward pass multiplies with it
 }

@@ -1,5 +1,6 @@
-// What adapters leave frozen in 32 bits, under autocast: PyTorch casts weights and inputs of each
-// product, and what lies between products stays as wide as the embedding has made it.
+// What adapters leave frozen in 32 bits, under autocast: PyTorch casts the weights of each
+// product, modules of 4 bits their inputs, and what lies between products stays as wide as the
+// embedding has made it.
 #pragma once
 
 #include <span>
