@@ -5,7 +5,7 @@ import stepsim
 
 slow = stepsim.run("qwen3-30b-sft-zero3", samples=0)
 print(f"{slow['step_time_s']:.0f} s, {slow['breakdown'][0]['cause']}")
-#: 111 s, optimizer
+#: 110 s, optimizer
 
 # %% the same with one setting changed
 fast = stepsim.run("qwen3-30b-sft-zero3", {"strategy.zero_optimization.sub_group_size": 1e9}, samples=0)

@@ -8,6 +8,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/tiny_step.hpp"
+#include "workloads/step/least_step.hpp"
 #include "workloads/strategy/load.hpp"
 
 using namespace stepsim;
@@ -137,4 +138,21 @@ TEST_CASE("a mask says where rows end that are not alike", "[workloads]") {
   const Job step = usual_rows(job, tiny.strategy, tiny.cluster);
   CHECK(step.masks_ends());
   CHECK(usual_rows(step, tiny.strategy, tiny.cluster) == step);
+}
+
+TEST_CASE("the least time of a step is that of its usual rows, the least memory that of full ones",
+          "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero2);
+  tiny.job = chats(Padding::longest, 0.8, 64);
+  tiny.job.sequence = 1 << 16;
+  LeastSteps least(tiny.cluster);
+  const LeastStep padded = least.of(tiny.input());
+  const Seconds in_turns = least.in_turns(tiny.input());
+  const Job job = tiny.job;
+  tiny.job = usual_rows(job, tiny.strategy, tiny.cluster);
+  CHECK(least.of(tiny.input()).time.value == padded.time.value);
+  CHECK(least.in_turns(tiny.input()).value == in_turns.value);
+  tiny.job = full_rows(job);
+  CHECK(least.of(tiny.input()).bytes == padded.bytes);
+  CHECK(least.of(tiny.input()).time.value > padded.time.value);
 }

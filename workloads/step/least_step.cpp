@@ -12,6 +12,7 @@
 #include "workloads/program/run_shared.hpp"
 #include "workloads/program/run_visit.hpp"
 #include "workloads/sharding/schemes.hpp"
+#include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -338,8 +339,16 @@ LeastSteps::Stages LeastSteps::all_stages(const StepInput& input) {
   return all;
 }
 
+// Times are those of usual rows, memory is that of full ones.
+StepInput LeastSteps::with_usual_rows(const StepInput& asked) {
+  StepInput input = asked;
+  input.job = usual_rows(asked.job, asked.strategy, cluster_);
+  return input;
+}
+
 // Only of passes that nothing else runs in between.
-Seconds LeastSteps::in_turns(const StepInput& input) {
+Seconds LeastSteps::in_turns(const StepInput& asked) {
+  const StepInput input = with_usual_rows(asked);
   const PipelineParallel& p = input.strategy.pipeline_parallel;
   const ExpertStrategy& experts = input.strategy.experts;
   if (p.way() != PipelineWay::round || splits_backward(p.schedule) || input.job.only_update ||
@@ -379,7 +388,9 @@ LeastStep LeastSteps::of(const StepInput& input) {
     bytes = std::max(bytes, resident_of(rank).in(Pool::device) + gradients +
                                 most_bytes(input, stage, stages[stage], head, layers));
   }
-  const double time = least_time(input, stages);
+  const StepInput usual = with_usual_rows(input);
+  const double time = usual.job == input.job ? least_time(input, stages)
+                                             : least_time(usual, all_stages(usual).stages);
   return {Seconds{time / fastest_gpu(cluster_) * input.stack.stretch(input.job)},
           bytes * (1 + slack_of(input).number()) + cluster_.gpu.memory.library.number()};
 }

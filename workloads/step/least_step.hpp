@@ -58,6 +58,7 @@ class LeastSteps {
   };
 
   Stages all_stages(const StepInput& input);
+  StepInput with_usual_rows(const StepInput& asked);
   Passes passes_of(const StepInput& input, const std::vector<Unit>& units);
   Work add_visit(Pace& pace, const StepInput& input, const Mesh& mesh, const Visit& visit);
   PacedPiece paced(const StepInput& input, const Mesh& mesh, const std::vector<Unit>& units);
