@@ -166,6 +166,7 @@ struct Grpo {
 
   bool scores() const { return (always_scores || mini_batches > 1) && !engine_logprobs; }
   double responses() const { return static_cast<double>(prompts * samples); }
+  bool stays_awake() const { return layout == GrpoLayout::colocated && sleep_level == 0; }
   std::int64_t model_length() const { return prompt_limit + response_limit; }
   // Steps that the oldest weights in a response may lie behind the step that trains on it; nothing:
   // however old it is. In turn, weights change when nothing is under way.

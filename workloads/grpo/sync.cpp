@@ -376,7 +376,7 @@ SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> lay
   const Group& holders = input.sharded() ? input.holders : Group{learners.front()};
   const bool colocated = input.grpo.layout == GrpoLayout::colocated;
   const TurnBytes& turn = input.turn;
-  const bool sleeps = colocated && input.grpo.sleep_level.value_or(1) > 0;
+  const bool sleeps = colocated && !input.grpo.stays_awake();
   std::vector<CollectivePlan> plans{
       plan_collective(input.cluster, Collective::all_gather, {holders}), broadcast_plan(input)};
   if (colocated || copies_to_host(input.grpo)) {

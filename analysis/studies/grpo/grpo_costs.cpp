@@ -335,9 +335,8 @@ TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states) {
   TurnBytes turn;
   turn.parameters = grpo.park_learners ? states.parameters : 0;
   turn.states = states.parked(grpo) - turn.parameters;
-  const std::int64_t level = grpo.sleep_level.value_or(engine.sleep.level);
-  if (level == 0) return turn;
-  if (level == 1) turn.weights = decode.weight_bytes();
+  if (grpo.stays_awake()) return turn;
+  if (grpo.sleep_level.value_or(engine.sleep.level) == 1) turn.weights = decode.weight_bytes();
   turn.mapped = grpo.memory_utilization * scenario.cluster.gpu.memory.capacity.number();
   return turn;
 }

@@ -129,10 +129,6 @@ std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory
   return std::nullopt;
 }
 
-bool stays_awake(const Grpo& grpo) {
-  return grpo.layout == GrpoLayout::colocated && grpo.sleep_level == 0;
-}
-
 // Of one GPU, which a learner and an engine have together.
 std::optional<std::string> failure_beside_awake(const GrpoMemory& m) {
   const auto over = [&](std::string_view when, double learner, double engine) {
@@ -190,7 +186,7 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
   m.engine_capacity = scenario.cluster.gpu.memory.capacity.value.value;
   const double engine = grpo.memory_utilization * m.engine_capacity;
   m.engine = {engine, engine, engine + largest_tensor(scenario.model)};
-  const bool awake = stays_awake(grpo);
+  const bool awake = grpo.stays_awake();
   if (awake) {
     m.engine = {engine, engine, engine};
   } else if (grpo.layout == GrpoLayout::colocated) {

@@ -197,7 +197,7 @@ std::vector<Alternatives> grpo_savers(const Scenario& scenario) {
       engines.push_back({{"job.vllm_tensor_parallel_size", std::to_string(gpus)}});
   }
   Alternatives sleep;
-  if (grpo.sleep_level == 0)
+  if (grpo.stays_awake())
     sleep.push_back({{"job.vllm_sleep_level", std::to_string(scenario.engine->sleep.level)}});
   return {rows, lengths, sharers, sleep, {{{"job.gather_whole_model", "false"}}}, engines};
 }
