@@ -63,8 +63,6 @@ void Sharing::enter(Slot slot, PatternId pattern, std::uint32_t round, std::uint
     places_[slot * longest_ + i] = static_cast<std::uint32_t>(constraint.visitors.size());
     constraint.visitors.push_back({slot, i});
     constraint.users += crossings[i].times;
-    if (constraint.narrowed)  // what a flow finds narrow stays so for it
-      under_way_[slot].most = std::min(under_way_[slot].most, constraint.capacity);
     note(crossings[i].link);
   }
 }
@@ -90,7 +88,6 @@ void Sharing::scale(LinkId link, double share) {
   const double width = series_.width(link);
   if (constraints_[first].capacity == width) return;
   constraints_[first].capacity = width;
-  constraints_[first].narrowed = share < 1;
   note(first);
 }
 

@@ -49,7 +49,6 @@ class Sharing {
   };
   struct Constraint {
     double capacity = 0;
-    bool narrowed = false;    // it has a share of its capacity alone
     std::uint32_t users = 0;  // flows on it, each as often as it crosses
     std::uint64_t seen = 0;
     bool changed = false;

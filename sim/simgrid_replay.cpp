@@ -4,7 +4,9 @@
 //  - a missing route aborts the process, so program and platform are validated first;
 //  - a payload is a whole number, so bytes are counted in fractions of a byte;
 //  - a flow between hosts takes no rate limit, so a capped route ends in a pipe of that width;
-//  - links share in inverse proportion to route latency, so links have none and latency is a timer.
+//  - links share in inverse proportion to route latency, so links have none and latency is a timer;
+//  - a flow is bound for life by the narrowest bandwidth that its links have when it starts, so a
+//    link whose width changes states a bandwidth that never binds, and a callback its true width.
 #include "sim/simgrid_replay.hpp"
 
 #include <fmt/format.h>
@@ -38,6 +40,10 @@ constexpr double work_per_second = 1e12;
 double units_per_byte(const OpGraph& graph) {
   return std::ldexp(1.0, 61 - std::ilogb(std::max(1.0, largest_flow(graph).value)));
 }
+
+// How much wider than it is a link of changing width is said to be. A power of two: widths stay
+// exact.
+constexpr double stated_width = 0x1p20;
 
 // Flows with the same links and the same cap share a route. As a hash and as an equality.
 struct SameRoute {
@@ -107,8 +113,9 @@ class Machine {
       if (!series_.used(id)) continue;
       const double before = series_.width(id);
       series_.scale(id, slow ? device.collective_share : 1);
-      if (const double now = series_.width(id); now != before)
-        links_[index(series_.first(id))]->set_bandwidth(units_ * now);
+      if (series_.width(id) == before) continue;
+      sg4::Link* link = links_[index(series_.first(id))];
+      link->set_bandwidth(link->get_bandwidth());  // has the link's callback asked again
     }
   }
 
@@ -142,11 +149,14 @@ class Machine {
 
   sg4::Link* open(LinkId id) {
     sg4::Link*& link = links_[index(id)];
-    if (link == nullptr)
-      link = zone_->create_link(fmt::format("l{}", index(id)), units_ * series_.width(id))
-                 ->set_latency(0)
-                 ->seal();
-    return link;
+    if (link != nullptr) return link;
+    const double full = series_.width(id);
+    link = zone_->create_link(fmt::format("l{}", index(id)), units_ * full * stated_width);
+    link->set_sharing_policy(sg4::Link::SharingPolicy::NONLINEAR,
+                             [this, id, full](double stated, int) {
+                               return stated / stated_width * (series_.width(id) / full);
+                             });
+    return link->set_latency(0)->seal();
   }
 
   // Each flow on it gets its whole width.

@@ -107,7 +107,8 @@ TEST_CASE("programs can be replayed one after the other in a process", "[simgrid
   CHECK(once == everything_in(replay(platform, graph)));
 }
 
-TEST_CASE("a flow that begins under compute keeps the narrow engine", "[simgrid]") {
+TEST_CASE("a flow that begins under compute has its whole link once that ends", "[simgrid]") {
+  // 0.5 s of half the width bring 25 of 100 bytes, the whole width the rest in 0.75 s.
   const double work = 1, share = 0.5, begin = 0.5, bytes = 100;
   Platform platform = tiny_platform({100});
   platform.devices[0].collective_share = share;
@@ -116,8 +117,11 @@ TEST_CASE("a flow that begins under compute keeps the narrow engine", "[simgrid]
   graph.add(compute_op(0, work), {});
   const OpId collective =
       graph.add(traffic_op(graph.pattern(one_round(begin, {flow_over({0})})), bytes), {});
-  CHECK_THAT(replay(platform, graph).finish[index(collective)],
-             exactly(begin + bytes / 100 / share));
+  const double end = work + (bytes - (work - begin) * share * 100) / 100;
+  CHECK_THAT(replay(platform, graph).finish[index(collective)], exactly(end));
+  const auto by_simgrid = numbers_from_worker(
+      [&] { return std::vector{simgrid_replay(platform, graph).finish[index(collective)]}; });
+  CHECK_THAT(by_simgrid.front(), WithinRel(end, 1e-9));
 }
 
 }  // namespace stepsim
