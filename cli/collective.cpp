@@ -7,6 +7,7 @@
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "cli/command.hpp"
 #include "cli/comparison.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
@@ -31,6 +32,8 @@ constexpr std::array collective_option_specs{
     OptionSpec{"detail", "LEVEL", "fluid or stepped (default fluid)"},
     OptionSpec{"fold", "MODE",
                "auto or off: simulate one of what is alike, or everything (default auto)"},
+    engine_option,
+    cfg_option,
     OptionSpec{"budget", "N",
                "operations that it may cost; what takes more is refused beforehand (default "
                "50000000)"},
@@ -84,6 +87,7 @@ BandwidthQuestion question_of(const Options& options) {
   question.folding = word_of(options, "fold", "auto", {"auto", "off"}) == "auto"
                          ? Folding::automatic
                          : Folding::off;
+  question.player = player_of(options);
   return question;
 }
 
@@ -140,6 +144,7 @@ Records records_of(const Cluster& cluster, const BandwidthQuestion& question,
       {"ranks", "that take part", answer.ranks},
       {"guesses", "constants behind this that are guesses", list_of(guesses(cluster, question))},
       {"rows", "one for each size", row_list(answer)},
+      played_record(answer.run.trace.by),
       {"notes", "files of the user's own that were read", list_of(notes)}};
 }
 
@@ -161,7 +166,7 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
     text += fmt::format("\nguesses among the constants behind these times: {}\n",
                         wrap(fmt::format("{}", fmt::join(names, ", ")), 100, 4));
   if (!overlays.empty()) text += fmt::format("\nnote: {}\n", overlay_note(overlays));
-  return text;
+  return text + played_text(answer.run.trace.by);
 }
 
 }  // namespace

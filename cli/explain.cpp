@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "cli/command.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/explain_output.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -20,6 +21,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::array explain_option_specs = with_source_options(std::array{
+    engine_option, cfg_option,
     OptionSpec{"set", "KEY=VALUE",
                "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
                true},
@@ -76,6 +78,7 @@ int explain_command(const CommandLine& line) {
         "`stepsim sweep --find` looks for the longest that fits");
   ExplainOptions study;
   study.data = line.data;
+  study.player = player_of(*options);
   study.at_limit = options->has("each-at-limit");
   study.carriers = study.settings = !options->has("csv");
   study.attribution.progress = progress_bar("replays");

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "analysis/studies/explain/summary.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/screen.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -278,6 +279,7 @@ Records side_records(const ExplainedSide& side, const std::optional<SideRanges>&
           {"verdict", "fits, tight or oom", to_text(side.fit)},
           {"measured_s", "what somebody saw a step take", side.measured, Measure::seconds},
           {"operations", "that were replayed", side.operations},
+          played_record(side.played_by),
           {"replays", "with causes free of cost", side.attribution.replays},
           {"exact", "all combinations were replayed", side.attribution.exact},
           {"anomalies", "replays that took longer with a cause free", side.attribution.anomalies},
@@ -370,7 +372,8 @@ Records limit_records(const AtLimit& at) {
 
 std::string explanation_text(const Explanation& e) {
   return head(e) + settings_part(e) + "\n" + render(gap_table(e)) + latent_part(e) + draws_part(e) +
-         what_if(e) + path_text(e.a, "A") + path_text(e.b, "B") + notes(e);
+         what_if(e) + path_text(e.a, "A") + path_text(e.b, "B") + notes(e) +
+         played_text(together(e.a.played_by, e.b.played_by));
 }
 
 std::string explanation_csv(const Explanation& e) {

@@ -7,6 +7,7 @@
 #include "analysis/report/memory_viz.hpp"
 #include "analysis/report/trace_events.hpp"
 #include "cli/command.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
@@ -28,6 +29,8 @@ constexpr std::array export_option_specs{
     OptionSpec{"rank", "N",
                "with --memory-viz: of those that the trace tells apart (default: one of the stage "
                "with least memory left)"},
+    engine_option,
+    cfg_option,
     OptionSpec{"as", "KIND",
                "instead: the scenario as a file of another program, ready to run there; a wrong "
                "word lists them"},
@@ -132,7 +135,7 @@ int export_trace(const CommandLine& line, const Options& options, const std::str
     most_events = parse_count("--max-events", *text, 100, 100'000'000);
   const std::string& name = options.words.front();
   require_no_input(path, run_files(line, name, settings_of(options)));
-  const Run run = load_run(line, name, settings_of(options));
+  const Run run = load_run(line, name, settings_of(options), player_of(options));
   const TraceEvents trace = trace_events(run, most_events);
   write_file(path, trace.json);
   fmt::print(
@@ -153,7 +156,7 @@ int export_memory(const CommandLine& line, const Options& options, const std::st
   const Scenario scenario = load_scenario(line.data, name, settings);
   if (scenario.grpo)
     throw UserError("--memory-viz: the memory of GRPO jobs is not written, only a training step's");
-  const Run run = load_run(line, name, settings);
+  const Run run = load_run(line, name, settings, player_of(options));
   const auto last = static_cast<std::uint32_t>(run.platform.devices.size() - 1);
   const RankMemory memory = rank_memory(scenario, run, count_of(options, "rank", 0, last));
   const MemoryViz viz = memory_viz(memory, run.graph);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/engine_options.hpp"
 #include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/run_output.hpp"
@@ -225,7 +226,7 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
 
 Records grpo_sample() {
   return joined({grpo_records({}, {}),
-                 {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), faster_sample(),
+                 {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), played_record({}), faster_sample(),
                   fitting_record(FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}})}});
 }
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "analysis/studies/predict/worker.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

@@ -10,6 +10,7 @@
 #include "analysis/report/page_sweep.hpp"
 #include "analysis/studies/claims/claim_file.hpp"
 #include "cli/command.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
@@ -27,6 +28,7 @@ constexpr std::array report_option_specs = with_source_options(std::array{
     OptionSpec{"output", "FILE", "where the page goes", 'o'},
     OptionSpec{"no-gap", "", "two steps side by side, without dividing the gap between them"},
     OptionSpec{"replays", "N", "most replays behind the gap, as for `stepsim explain`"},
+    engine_option, cfg_option,
     OptionSpec{"samples", "N",
                "most draws of the constants behind the gap, as for `stepsim explain`"},
     OptionSpec{"set", "KEY=VALUE",
@@ -92,6 +94,7 @@ Records gap_between(const CommandLine& line, const Options& options, const std::
   };
   ExplainOptions study;
   study.data = line.data;
+  study.player = player_of(options);
   study.most_draws = count_of(options, "samples", 0, 4096);
   AttributionOptions& attribution = study.attribution;
   attribution.progress = progress_bar("replays");
@@ -120,7 +123,7 @@ int report_command(const CommandLine& line) {
       add_claims(line, word, page);
     } else {
       require_no_input(*path, run_files(line, word, settings));
-      runs.push_back(load_run(line, word, settings));
+      runs.push_back(load_run(line, word, settings, player_of(*options)));
       page.steps.push_back({word, &runs.back()});
     }
   if (runs.size() > 2) throw UserError("two runs are enough for a page");

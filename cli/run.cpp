@@ -12,6 +12,7 @@
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "cli/beside_text.hpp"
 #include "cli/command.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/grpo.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/options.hpp"
@@ -29,6 +30,7 @@ namespace {
 constexpr std::array run_option_specs = with_source_options(std::array{
     OptionSpec{"output", "FILE", "write the step as an HDF5 trace", 'o'},
     OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
+    engine_option, cfg_option,
     OptionSpec{"samples", "N",
                "draws of the constants behind the intervals, with the constants that move the step "
                "time most; 0: none (default: 8 for steps of few operations, and intervals alone)"},
@@ -154,7 +156,7 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
   if (options.has("beside"))
     throw UserError("--beside: logs of GRPO jobs are not read, leave it out");
   const Rates rates = rates_of(options);
-  const GrpoPrediction prediction = predict_grpo(scenario);
+  const GrpoPrediction prediction = predict_grpo(scenario, {.player = player_of(options)});
   const JobTime time{prediction.step_time, prediction.wall,
                      static_cast<double>(scenario.cluster.ranks()), prediction.trained_per_second};
   if (const auto output = options.get("output"); output && prediction.ran)
@@ -168,16 +170,17 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                                   .all = options.has("faster")};
   if (options.has("json")) {
     const auto [faster, fitting] = changes_of(options, question);
-    print_result(
-        grpo_kind, asked_records(scenario, {options.words.front(), settings}),
-        joined({grpo_records(scenario, prediction, interval),
-                {cost_record(rates, time), faster_record(faster), fitting_record(fitting)}}));
+    print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),
+                 joined({grpo_records(scenario, prediction, interval),
+                         {cost_record(rates, time), played_record(prediction.played_by),
+                          faster_record(faster), fitting_record(fitting)}}));
   } else if (options.has("brief")) {
     fmt::print("{}{}{}", grpo_brief_text(prediction, interval), cost_text(rates, time),
                taken_in_brief(scenario));
   } else {
     print_at_once(assumptions_text(scenario.assumptions) +
-                  grpo_text(scenario, prediction, interval) + cost_text(rates, time));
+                  grpo_text(scenario, prediction, interval) + cost_text(rates, time) +
+                  (prediction.ran ? played_text(prediction.played_by) : ""));
     const auto [faster, fitting] = changes_of(options, question);
     fmt::print("{}{}", faster ? faster_text(*faster) : "", fitting ? fitting_text(*fitting) : "");
   }
@@ -202,8 +205,10 @@ int run_command(const CommandLine& line) {
   if (options->has("ideal") && options->has("output"))
     throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");
   const bool kept = options->has("output");
-  Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off,
-                                  kept ? Kept::run : Kept::figures, free_causes(*options));
+  Prediction prediction = predict(scenario, kept ? Kept::run : Kept::figures,
+                                  {.folding = fold ? Folding::automatic : Folding::off,
+                                   .free = free_causes(*options),
+                                   .player = player_of(*options)});
   if (!options->has("brief"))
     prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
   const auto folded = [&] {

@@ -8,6 +8,7 @@
 
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/beside_text.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
@@ -263,6 +264,7 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
        {{"ops", "operations of the step", p.operations},
         {"breakdown", "where the time goes: every instant of a rank has one cause",
          breakdown_list(p)},
+        played_record(p.played_by),
         cost_record(extras.rates, job_time_of(scenario, p)),
         faster_record(extras.faster),
         beside_record(extras.log, p, interval),
@@ -317,7 +319,7 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
   text += unknown_text(scenario) + notes_text(scenario);
   if (!p.guesses.empty())
     text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());
-  return text;
+  return text + played_text(p.played_by);
 }
 
 std::string changes_text(const RunExtras& extras) {

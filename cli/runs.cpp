@@ -4,7 +4,6 @@
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "cli/outputs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
@@ -37,7 +36,8 @@ std::vector<std::string> run_files(const CommandLine& line, const std::string& w
   return files_of(line, word, load_scenario(line.data, word, settings));
 }
 
-Run load_run(const CommandLine& line, const std::string& word, std::span<const Setting> settings) {
+Run load_run(const CommandLine& line, const std::string& word, std::span<const Setting> settings,
+             const Player& player) {
   if (is_run_file(word)) {
     if (!settings.empty())
       throw UserError(
@@ -47,14 +47,8 @@ Run load_run(const CommandLine& line, const std::string& word, std::span<const S
     return read_run(word);
   }
   const Scenario scenario = load_scenario(line.data, word, settings);
-  // In a process of its own, so that a second one can be replayed after it.
-  Run run = decode_run(
-      in_worker([&] {
-        return encode_run(scenario.grpo ? grpo_trace(scenario, predict_grpo(scenario))
-                                        : predict(scenario, Folding::automatic, Kept::run).run);
-      }),
-      word);
-  if (scenario.grpo) return run;
+  if (scenario.grpo) return grpo_trace(scenario, predict_grpo(scenario, {.player = player}));
+  Run run = predict(scenario, Kept::run, {.player = player}).run;
   const auto interval = interval_of_run({.data = line.data,
                                          .scenario = word,
                                          .settings = settings,

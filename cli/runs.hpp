@@ -9,12 +9,14 @@
 #include "analysis/studies/outcome/interval.hpp"
 #include "cli/command.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/engine/player.hpp"
 #include "sim/trace.hpp"
 
 namespace stepsim {
 
-// Reads a trace, or replays a scenario in a worker. Settings are for scenarios.
-Run load_run(const CommandLine& line, const std::string& word, std::span<const Setting> settings);
+// Reads a trace, or replays a scenario. Settings and the player are for scenarios.
+Run load_run(const CommandLine& line, const std::string& word, std::span<const Setting> settings,
+             const Player& player);
 
 // The files that this reads.
 std::vector<std::string> run_files(const CommandLine& line, const std::string& word,

@@ -149,7 +149,7 @@ class Search {
     if (!(period_ > 0)) return std::nullopt;
     lower_end();
     find_period();
-    most_ = same_moment * period_;
+    most_ = std::max(same_moment * period_, trace_.by.resolution());
     for (std::size_t line = 0; line < lines_.size(); ++line)
       if (!repeats(line)) return std::nullopt;
     return Repeat{.begin = end_ - period_, .period = period_};

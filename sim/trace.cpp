@@ -4,6 +4,14 @@
 
 namespace stepsim {
 
+PlayedBy together(const PlayedBy& one, const PlayedBy& other) {
+  PlayedBy both = one.engine == EngineKind::simgrid ? one : other;
+  both.simgrid_would_take = one.simgrid_would_take + other.simgrid_would_take;
+  if (one.difference && other.difference)
+    both.difference = std::max(*one.difference, *other.difference);
+  return both;
+}
+
 bool times_make_sense(const Trace& trace) {
   const double end = trace.makespan.value;
   if (!(end >= 0) || end > 1e12) return false;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/base/constant.hpp"
@@ -31,6 +33,28 @@ struct Repeat {
   }
 };
 
+enum class EngineKind : std::uint8_t { own, simgrid };
+
+// The engine that passed the time of a trace, and how the other one compares with it.
+struct PlayedBy {
+  EngineKind engine = EngineKind::own;
+  std::string version{};               // of SimGrid
+  std::optional<double> difference{};  // share by which the makespans differ; one alone: nothing
+  std::string furthest{};              // where the traces differ most; asked for by `both` alone
+  double simgrid_would_take = 0;       // s; it was left out because that is too long
+
+  // Times of the trace are exact to so many seconds: SimGrid ends what has less than that left.
+  double resolution() const { return engine == EngineKind::simgrid ? 4e-12 : 0; }
+
+  static auto fields(auto& self) {
+    return std::tie(self.engine, self.version, self.difference, self.furthest,
+                    self.simgrid_would_take);
+  }
+};
+
+// What is said of a result that both went into.
+PlayedBy together(const PlayedBy& one, const PlayedBy& other);
+
 struct Trace {
   std::vector<double> ready;   // s: the first of its ranks had everything it waited for
   std::vector<double> start;   // s: all of them had
@@ -39,6 +63,13 @@ struct Trace {
   Seconds makespan;              // of the whole run
   Repeat repeat;                 // in it; the columns hold that stretch once
   std::uint64_t activities = 0;  // computations, flows and timers that the engine handled
+  std::uint64_t encounters = 0;  // for each flow that ended, how many were under way
+  PlayedBy by;
+
+  static auto fields(auto& self) {
+    return std::tie(self.ready, self.start, self.finish, self.links, self.makespan, self.repeat,
+                    self.activities, self.encounters, self.by);
+  }
 };
 
 // Whether each operation is ready, starts and ends in this order, within the run. Times of a replay

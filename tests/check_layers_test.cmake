@@ -53,7 +53,7 @@ file(WRITE ${WORK}/workloads/sharding/zero3/fine.hpp
      "#include \"workloads/sharding/fsdp/fsdp.hpp\"\n#include \"workloads/model/model.hpp\"\n")
 file(WRITE ${WORK}/analysis/studies/fine.hpp "#include \"analysis/breakdown.hpp\"\n#include \"sim/base/units.hpp\"\n")
 file(WRITE ${WORK}/analysis/studies/fine.cpp [=[
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include <vector>
 // A new node; the virtual cluster may exit(1), see topology/gpus/*.yaml.
 /* rand() and

@@ -193,7 +193,8 @@ std::string step_answer(const Serving& serving, const Question& question) {
   const NamedStep step = named_step(serving, question, question.a);
   const Scenario& scenario = step.scenario;
   RunExtras extras{.interval = {}, .faster = {}, .fitting = {}, .rates = {}, .log = {}};
-  Prediction prediction = predict(scenario, Folding::automatic, Kept::figures);
+  Prediction prediction =
+      predict(scenario, Kept::figures, {.player = Player(EngineChoice::automatic)});
   prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
   if (question.interval)
     extras.interval = interval_of_run({.data = serving.data,
@@ -240,7 +241,8 @@ std::string report_page(const Serving& serving, const Question& question) {
   Page page{.title = {}, .steps = {}, .gap = {}, .claims = {}, .sweep = {}};
   for (const NamedStep& step : steps) {
     page.title += (page.title.empty() ? "" : " and ") + step.label;
-    runs.push_back(load_run({serving.data, {}}, step.source, step.settings));
+    runs.push_back(
+        load_run({serving.data, {}}, step.source, step.settings, Player(EngineChoice::automatic)));
     page.steps.push_back({step.label, &runs.back()});
   }
   if (two) page.gap = page_gap(gap_of(serving, *two));

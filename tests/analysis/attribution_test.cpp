@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analysis/studies/explain/explain.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"
 #include "tests/support/tiny_step.hpp"

@@ -5,8 +5,8 @@
 
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/catch.hpp"
 #include "workloads/grpo/serving.hpp"
 #include "workloads/grpo/sync.hpp"

@@ -6,8 +6,8 @@
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/metrics.hpp"
-#include "analysis/studies/predict/worker.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
+#include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
 #include "workloads/step/step.hpp"
 

@@ -34,7 +34,7 @@ TEST_CASE("rows of the mean of all stages add up to the step, in time and in pro
           "[analysis]") {
   const Scenario scenario = with_layers("[20, 20, 20, 20]");
   const std::vector<double> numbers = numbers_from_worker([&] {
-    const Prediction p = predict(scenario, Folding::automatic, Kept::run);
+    const Prediction p = predict(scenario, Kept::run);
     double sum = p.breakdown.idle.value;
     for (const BreakdownRow& row : p.breakdown.rows) sum += row.exposed.value;
     return std::vector<double>{sum / p.step_time.value, p.memory.device.peak.bytes};
@@ -55,7 +55,7 @@ TEST_CASE("weights' gradients fill what stages of a model would wait, in the mem
   };
   const auto time_of = [&](const Scenario& scenario) {
     return numbers_from_worker([&] {
-             const Prediction p = predict(scenario, Folding::automatic, Kept::run);
+             const Prediction p = predict(scenario, Kept::run);
              return std::vector<double>{p.step_time.value};
            })
         .front();

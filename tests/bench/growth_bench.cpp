@@ -11,7 +11,7 @@
 
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "analysis/studies/predict/worker.hpp"
+#include "sim/process/worker.hpp"
 #include "tests/support/processor_time.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/catalog.hpp"
@@ -46,7 +46,7 @@ void predict_one(std::string_view text, const std::vector<Setting>& settings, Fo
   const TemporaryFolder folder;
   const std::string file = folder.file("scenario.yaml");
   put_bytes(file, text);
-  predict(load_scenario(STEPSIM_SOURCE_DATA, file, settings), folding, Kept::figures);
+  predict(load_scenario(STEPSIM_SOURCE_DATA, file, settings), Kept::figures, {.folding = folding});
 }
 
 void exchange(std::uint32_t ranks) {

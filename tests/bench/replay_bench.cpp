@@ -9,8 +9,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "analysis/studies/predict/worker.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
+#include "sim/process/worker.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/program/program_builder.hpp"
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/studies/predict/worker.hpp"
 #include "cli/command.hpp"
+#include "sim/process/worker.hpp"
 #include "sim/run_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
+#include "sim/process/worker.hpp"
 #include "tests/support/processor_time.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "workloads/step/step.hpp"
@@ -72,7 +72,7 @@ Parts parts_of(const std::string& scenario, const std::string& folder) {
   Outcome outcome;
   const double predicted = processor_seconds_of([&] {
     outcome = in_worker(
-        [&] { return outcome_of(loaded, predict(loaded, Folding::automatic, Kept::figures)); });
+        [&] { return outcome_of(loaded, predict(loaded, Kept::figures)); });
   });
   const double empty = processor_seconds_of([] { in_worker([] { return std::string(); }); });
   parts.read_out = std::max(0.0, predicted - empty - parts.build - parts.replay);

@@ -3,12 +3,12 @@
 
 #include <filesystem>
 
-#include "analysis/studies/predict/worker.hpp"
 #include "cli/serve/question.hpp"
 #include "cli/serve/respond.hpp"
 #include "cli/serve/shut_in.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
+#include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "scenarios/scenario.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"
 #include "tests/support/temporary_folder.hpp"

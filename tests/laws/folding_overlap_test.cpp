@@ -3,7 +3,7 @@
 #include <map>
 
 #include "sim/base/lists.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"

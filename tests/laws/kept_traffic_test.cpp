@@ -5,8 +5,8 @@
 #include <string>
 
 #include "analysis/studies/predict/prediction.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {

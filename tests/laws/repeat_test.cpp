@@ -4,8 +4,8 @@
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "sim/repetition.hpp"
-#include "sim/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_pipeline.hpp"
 #include "tests/support/tiny_step.hpp"
@@ -42,8 +42,8 @@ void check_same(const Breakdown& few, const Breakdown& all, double step) {
 
 // True where micro-batches were left out.
 bool same_figures(const TinyStep& step) {
-  const ReplayedStep few = replay_step(step.input(), Folding::automatic);
-  const ReplayedStep all = replay_whole_step(step.input(), Folding::automatic);
+  const ReplayedStep few = replay_step(step.input(), {});
+  const ReplayedStep all = replay_whole_step(step.input(), {});
   const double seconds = all.trace.makespan.value;
   CHECK_THAT(few.trace.makespan.value, WithinRel(seconds, 1e-9));
   CHECK(few.operations == all.operations);

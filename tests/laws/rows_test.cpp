@@ -6,13 +6,13 @@
 
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "cli/row_export.hpp"
 #include "scenarios/defaults.hpp"
 #include "scenarios/rows/grpo_row.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
+#include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/catalog.hpp"
@@ -93,7 +93,7 @@ TEST_CASE("the run of an exported row takes and needs bit for bit what the row d
   for (const PredictedRow& row : rows)
     runs.push_back([&] {
       const std::string file = fmt::format("{}/{}.yaml", folder.path(), row.id);
-      const Prediction run = predict(load_scenario(data, file), Folding::automatic, Kept::figures);
+      const Prediction run = predict(load_scenario(data, file), Kept::figures);
       return std::vector{run.step_time.value, run.memory.needed()};
     });
   const std::vector<std::vector<double>> figures = in_workers(runs, usual_workers());

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"

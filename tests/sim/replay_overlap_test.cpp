@@ -1,7 +1,7 @@
 // Compute and collectives on one device slow each other. All times are worked out by hand.
 #include <algorithm>
 
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"
 #include "tests/support/worker.hpp"

@@ -1,4 +1,4 @@
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"

@@ -1,8 +1,8 @@
 // The engine finds for every scenario of the catalogue the step that SimGrid finds.
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
-#include "sim/replay.hpp"
-#include "sim/simgrid_replay.hpp"
+#include "sim/engine/own/replay.hpp"
+#include "sim/engine/simgrid/simgrid_replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/worker.hpp"
 #include "workloads/step/step.hpp"
@@ -18,8 +18,9 @@ TEST_CASE("every step of the catalogue takes as long under SimGrid", "[simgrid][
     const StepProgram program = build_step(step_input(scenario), Folding::automatic);
     const Platform& platform = program.traffic.folded.platform;
     const double own = replay(platform, program.graph).makespan.value;
-    const auto other = numbers_from_worker(
-        [&] { return std::vector{simgrid_replay(platform, program.graph).makespan.value}; });
+    const auto other = numbers_from_worker([&] {
+      return std::vector{simgrid_replay(platform, program.graph, Watched::makespan).makespan.value};
+    });
     CHECK_THAT(own, WithinRel(other.front(), 1e-9));
     ++compared;
   }

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/replay.hpp"
-#include "sim/simgrid_replay.hpp"
+#include "sim/engine/own/replay.hpp"
+#include "sim/engine/simgrid/simgrid_replay.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"
@@ -84,8 +84,8 @@ TEST_CASE("a second replay by SimGrid in one process is refused", "[simgrid]") {
   OpGraph graph;
   graph.add(compute_op(0, 1), {});
   const Platform platform = tiny_platform({});
-  CHECK_THAT(simgrid_replay(platform, graph).makespan.value, exactly(1));
-  CHECK_THROWS_AS(simgrid_replay(platform, graph), std::logic_error);
+  CHECK_THAT(simgrid_replay(platform, graph, Watched::everything).makespan.value, exactly(1));
+  CHECK_THROWS_AS(simgrid_replay(platform, graph, Watched::everything), std::logic_error);
 }
 
 TEST_CASE("the engine finds the times that SimGrid finds", "[simgrid]") {
@@ -94,8 +94,9 @@ TEST_CASE("the engine finds the times that SimGrid finds", "[simgrid]") {
     Dice dice(seed);
     const Platform platform = uneven_platform(dice);
     const OpGraph graph = any_program(dice, 20 + 40 * static_cast<std::uint32_t>(seed));
-    check_same(everything_in(replay(platform, graph)),
-               numbers_from_worker([&] { return everything_in(simgrid_replay(platform, graph)); }));
+    check_same(everything_in(replay(platform, graph)), numbers_from_worker([&] {
+                 return everything_in(simgrid_replay(platform, graph, Watched::everything));
+               }));
   }
 }
 
@@ -119,8 +120,10 @@ TEST_CASE("a flow that begins under compute has its whole link once that ends", 
       graph.add(traffic_op(graph.pattern(one_round(begin, {flow_over({0})})), bytes), {});
   const double end = work + (bytes - (work - begin) * share * 100) / 100;
   CHECK_THAT(replay(platform, graph).finish[index(collective)], exactly(end));
-  const auto by_simgrid = numbers_from_worker(
-      [&] { return std::vector{simgrid_replay(platform, graph).finish[index(collective)]}; });
+  const auto by_simgrid = numbers_from_worker([&] {
+    return std::vector{
+        simgrid_replay(platform, graph, Watched::everything).finish[index(collective)]};
+  });
   CHECK_THAT(by_simgrid.front(), WithinRel(end, 1e-9));
 }
 

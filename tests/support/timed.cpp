@@ -1,6 +1,6 @@
 #include "tests/support/timed.hpp"
 
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/tiny_cluster.hpp"
 
 namespace stepsim {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "scenarios/scenario.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
 

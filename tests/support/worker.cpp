@@ -1,6 +1,6 @@
 #include "tests/support/worker.hpp"
 
-#include "analysis/studies/predict/worker.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <numeric>
 
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/timed.hpp"
 #include "tests/support/tiny_cluster.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "tests/support/worker.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "analysis/memory_timeline.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_pipeline.hpp"
 #include "tests/support/worker.hpp"

@@ -80,7 +80,7 @@ PointFacts answer_to(const std::string& data, const ClaimPoint& point) {
   if (!found.scenario) return {{{"fits", 0}}, found.rule, found.rule};
   const Scenario& scenario = *found.scenario;
   if (scenario.grpo) return facts_of(scenario, predict_grpo(scenario));
-  return facts_of(scenario, predict(scenario, Folding::automatic, Kept::run, point.free));
+  return facts_of(scenario, predict(scenario, Kept::run, {.free = point.free}));
 }
 
 }  // namespace

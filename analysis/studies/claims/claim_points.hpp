@@ -9,8 +9,8 @@
 
 #include "analysis/studies/claims/claim.hpp"
 #include "analysis/studies/claims/claim_metrics.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

@@ -11,7 +11,7 @@
 
 #include "analysis/studies/claims/claim.hpp"
 #include "analysis/studies/predict/draws.hpp"
-#include "analysis/studies/predict/worker.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

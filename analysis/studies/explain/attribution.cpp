@@ -6,7 +6,7 @@
 #include <set>
 
 #include "sim/base/lists.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 
 namespace stepsim {
 namespace {

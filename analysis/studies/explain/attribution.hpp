@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "analysis/studies/explain/shapley.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "sim/ideal.hpp"
 #include "sim/platform.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

@@ -91,9 +91,7 @@ double rate_with(const Scenario& scenario, std::int64_t micro_batch) {
   if (micro_batch == 0) return 0;
   Scenario changed = scenario;
   changed.job.micro_batch = micro_batch;
-  return in_worker([&] {
-    return predict(changed, Folding::automatic, Kept::figures).tokens_per_second_per_gpu;
-  });
+  return in_worker([&] { return predict(changed, Kept::figures).tokens_per_second_per_gpu; });
 }
 
 AtLimit at_limit_of(const Explanation& e, const Scenario& a, const Scenario& b) {
@@ -223,7 +221,7 @@ std::uint32_t usual_draws(const Explanation& e, const Scenario& a, const Scenari
 
 Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions& options) {
   Explanation result;
-  const ExplainedStep of_a = observe(a), of_b = observe(b);
+  const ExplainedStep of_a = observe(a, options.player), of_b = observe(b, options.player);
   result.a = of_a.side;
   result.b = of_b.side;
   const double longer = std::max(result.a.step_time, result.b.step_time).value;

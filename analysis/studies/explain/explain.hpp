@@ -13,6 +13,7 @@
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/footprint.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/engine/player.hpp"
 
 namespace stepsim {
 
@@ -44,6 +45,7 @@ struct ExplainedSide {
   double needed = 0, capacity = 0;  // bytes
   Fit fit = Fit::fits;
   std::size_t operations = 0;
+  PlayedBy played_by{};
   ByCause<CauseTime> causes{};  // of the first rank; they add up to the step with `idle`
   Seconds idle{};
   Attribution attribution{};
@@ -108,6 +110,7 @@ struct Explanation {
 
 struct ExplainOptions {
   std::string data;
+  Player player{};  // of both sides; whatever is replayed by the dozen has the own engine
   bool at_limit = false;
   bool carriers = true;
   bool settings = true;  // the gap by setting

@@ -9,7 +9,7 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "sim/base/error.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "workloads/step/step.hpp"
 
 namespace stepsim {
@@ -22,6 +22,7 @@ ExplainedStep observed(const Prediction& p, std::int64_t layers) {
                               .capacity = p.memory.capacity,
                               .fit = p.memory.fit(),
                               .operations = p.operations,
+                              .played_by = p.played_by,
                               .idle = p.breakdown.idle},
                      .parts = path_parts(p.run.graph, p.run.trace, layers)};
   for (const BreakdownRow& row : p.breakdown.rows)
@@ -57,6 +58,7 @@ ExplainedStep observed(const Scenario& scenario, const GrpoPrediction& p) {
                .capacity = p.memory.learner_capacity,
                .fit = p.memory.failure ? Fit::oom : Fit::fits,
                .operations = p.run.events,
+               .played_by = p.played_by,
                .idle = {scale * p.training_parts.idle}};
   seen.parts = {
       part_of("wait for a batch", Phase::generate, {{Cause::generation, {phases.wait}}}),
@@ -99,12 +101,12 @@ bool is_changed(const Scenario& scenario) {
 
 }  // namespace
 
-ExplainedStep observe(const NamedStep& step) {
+ExplainedStep observe(const NamedStep& step, const Player& player) {
   ExplainedStep seen = in_worker([&] {
     const Scenario& scenario = step.scenario;
     if (!scenario.grpo)
-      return observed(predict(scenario, Folding::automatic, Kept::run), scenario.model.layers);
-    const GrpoPrediction p = predict_grpo(scenario);
+      return observed(predict(scenario, Kept::run, {.player = player}), scenario.model.layers);
+    const GrpoPrediction p = predict_grpo(scenario, {.player = player});
     require_start(step, p);
     return observed(scenario, p);
   });
@@ -135,12 +137,14 @@ DrawnFigures draw_figures(const NamedStep& step, const AttributionOptions& optio
 
 Seconds step_time_of(const Scenario& scenario) {
   if (scenario.grpo) return predict_grpo(scenario).step_time;
-  return replay_step(step_input(scenario), Folding::automatic).trace.makespan;
+  return replay_step(step_input(scenario), {}).trace.makespan;
 }
 
 Attribution attribute(const Scenario& scenario, const AttributionOptions& options) {
   if (scenario.grpo) {
-    const auto replayed = [&](CauseSet free) { return predict_grpo(scenario, free).step_time; };
+    const auto replayed = [&](CauseSet free) {
+      return predict_grpo(scenario, {.free = free}).step_time;
+    };
     return attribute(active_causes(scenario), std::nullopt, replayed, options);
   }
   const StepProgram program =

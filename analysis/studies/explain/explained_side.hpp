@@ -17,12 +17,12 @@ struct ExplainedStep {
   static auto fields(auto& self) {
     return std::tie(self.side.step_time, self.side.tokens_per_second_per_gpu, self.side.needed,
                     self.side.capacity, self.side.fit, self.side.operations, self.side.idle,
-                    self.side.causes, self.parts);
+                    self.side.causes, self.side.played_by, self.parts);
   }
 };
 
 // Replays once, in a worker.
-ExplainedStep observe(const NamedStep& step);
+ExplainedStep observe(const NamedStep& step, const Player& player = {});
 // What draws ask of a side. Replays here: only in a worker.
 struct DrawnFigures {
   double tokens_per_second_per_gpu = 0, needed = 0;

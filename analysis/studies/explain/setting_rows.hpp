@@ -8,9 +8,9 @@
 
 #include "analysis/studies/explain/setting_mixtures.hpp"
 #include "analysis/studies/predict/footprint.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "sim/base/record.hpp"
 #include "sim/ideal.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

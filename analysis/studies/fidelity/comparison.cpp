@@ -7,9 +7,9 @@
 #include <map>
 
 #include "analysis/studies/predict/bandwidth.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 namespace {

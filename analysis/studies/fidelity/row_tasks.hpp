@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/studies/fidelity/row_validation.hpp"
-#include "analysis/studies/predict/worker.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

@@ -45,7 +45,7 @@ RowAnswer answer_of(const RowQuestion& question, const StepRow& measured, const 
   const std::size_t way = way_that_fits(question, row);
   const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
   const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
-  const Prediction p = predict(scenario, Folding::automatic, Kept::figures);
+  const Prediction p = predict(scenario, Kept::figures);
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   const Stack::MemoryLog& log = scenario.stack.memory_log;
   const Footprint asked = footprint(scenario);

@@ -43,7 +43,7 @@ ScenarioAnswer grpo_figures(const Scenario& scenario) {
 
 ScenarioAnswer figures_of(const Scenario& scenario) {
   if (scenario.grpo) return grpo_figures(scenario);
-  const Prediction p = predict(scenario, Folding::automatic, Kept::figures);
+  const Prediction p = predict(scenario, Kept::figures);
   Footprint memory = p.memory;
   ScenarioAnswer answer{
       .fit = p.memory.fit(), .needed = p.memory.needed(), .capacity = p.memory.capacity};

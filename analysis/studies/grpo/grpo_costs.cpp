@@ -6,9 +6,7 @@
 #include <tuple>
 
 #include "analysis/studies/grpo/kept_answers.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/replay.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/sync.hpp"
 #include "workloads/pipeline/stages.hpp"
@@ -38,12 +36,17 @@ double seconds_of_traffic(const OpGraph& graph, const Trace& trace) {
   return sum;
 }
 
-TrainingParts replayed_step(const Scenario& learner, CauseSet free) {
+struct ReplayedTraining {
+  TrainingParts parts;
+  PlayedBy by;
+};
+
+ReplayedTraining replayed_training(const Scenario& learner, const Replaying& how) {
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
   StepProgram program = build_step(input, Folding::automatic);
-  if (!free.empty()) program.graph = idealised(program.graph, free);
-  const Trace trace = replay(program.traffic.folded.platform, program.graph);
+  if (!how.free.empty()) program.graph = idealised(program.graph, how.free);
+  const Trace trace = how.player.play(program.traffic.folded.platform, program.graph);
   const Breakdown breakdown = break_down(program.graph, trace, 0);
   TrainingParts parts;
   for (const BreakdownRow& row : breakdown.rows)
@@ -51,13 +54,12 @@ TrainingParts replayed_step(const Scenario& learner, CauseSet free) {
   parts.seconds = trace.makespan.value;
   parts.idle = breakdown.idle.value;
   parts.traffic = seconds_of_traffic(program.graph, trace);
-  return parts;
+  return {parts, trace.by};
 }
 
-TrainingParts ask(const Scenario& learner, CauseSet free) {
-  static KeptAnswers<TrainingParts> kept;
-  return kept.of(learner, free,
-                 [&] { return in_worker([&] { return replayed_step(learner, free); }); });
+ReplayedTraining ask(const Scenario& learner, const Replaying& how) {
+  static KeptAnswers<ReplayedTraining> kept;
+  return kept.of(learner, how.free, how.player, [&] { return replayed_training(learner, how); });
 }
 
 // Levels of a pack's length at which the step is replayed; shorter packs have levels that halve,
@@ -147,9 +149,9 @@ CauseSet active_causes(const Scenario& grpo_scenario) {
   return causes;
 }
 
-TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free, GrpoModel model,
+TrainingReplays::TrainingReplays(const Scenario& scenario, const Replaying& how, GrpoModel model,
                                  Passes passes)
-    : learner_(learners_of(scenario, model)), free_(free) {
+    : learner_(learners_of(scenario, model)), how_(how) {
   // The first stage, which has the embedding and waits longest.
   const PipelineParallel& pipeline = learner_.strategy.pipeline_parallel;
   const Model stage =
@@ -170,7 +172,9 @@ void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
     learner_.job.micro_batch = 1;
     learner_.job.accumulation = micro_batches;
     ++replays_;
-    return ask(learner_, free_);
+    const ReplayedTraining replayed = ask(learner_, how_);
+    played_by_ = played_by_ ? together(*played_by_, replayed.by) : replayed.by;
+    return replayed.parts;
   };
   // Fewer than fill a pipeline do not show what a further one takes.
   const std::int64_t full = learner_.strategy.pipeline_parallel.size;
@@ -206,8 +210,8 @@ TrainingParts TrainingReplays::parts(std::span<const double> tokens) {
   return sum;
 }
 
-PassReplays::PassReplays(const Scenario& scenario, CauseSet free, GrpoModel model)
-    : with_(scenario, free, model, Passes::update), without_(with_) {
+PassReplays::PassReplays(const Scenario& scenario, const Replaying& how, GrpoModel model)
+    : with_(scenario, how, model, Passes::update), without_(with_) {
   with_.score();
 }
 
@@ -236,13 +240,15 @@ struct SyncTimes {
   double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0, sleep = 0;
   double sent = 0;     // on its way
   double written = 0;  // into files
+  PlayedBy by{};
 };
 
-SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> layers) {
+SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> layers,
+                        const Player& player) {
   const SyncProgram program = build_sync(input, layers);
-  const Trace trace = replay(program.traffic.folded.platform, program.graph);
+  const Trace trace = player.play(program.traffic.folded.platform, program.graph);
   const double gathered = trace.finish[index(program.gathered)];
-  SyncTimes times{.gathered = gathered, .all = trace.makespan.value};
+  SyncTimes times{.gathered = gathered, .all = trace.makespan.value, .by = trace.by};
   // Of the root, one after the other.
   for (std::size_t i = 0; i < program.graph.size(); ++i) {
     const Op& op = program.graph.ops()[i];
@@ -264,20 +270,17 @@ SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> la
   return times;
 }
 
-SyncTimes ask_sync(const SyncInput& input, std::span<const std::int64_t> layers) {
-  return in_worker([&] { return replayed_sync(input, layers); });
-}
-
 // Embedding, head and all layers: those behind the first add what one more of their kind does.
-SyncTimes sync_of_all(const SyncInput& input) {
+SyncTimes sync_of_all(const SyncInput& input, const Player& player) {
   const std::array<std::int64_t, 1> first{0};
-  const SyncTimes one = ask_sync(input, first);
+  const SyncTimes one = replayed_sync(input, first, player);
   SyncTimes all = one;
   for (const AlikeLayers& alike : alike_layers(input.model)) {
     const double more = static_cast<double>(alike.count - (alike.first == 0 ? 1 : 0));
     if (more <= 0) continue;
     const std::array<std::int64_t, 2> both{0, alike.first};
-    const SyncTimes two = ask_sync(input, both);
+    const SyncTimes two = replayed_sync(input, both, player);
+    all.by = together(all.by, two.by);
     for (double SyncTimes::*part :
          {&SyncTimes::gathered, &SyncTimes::all, &SyncTimes::hosts, &SyncTimes::gathers})
       all.*part += more * (two.*part - one.*part);
@@ -286,10 +289,10 @@ SyncTimes sync_of_all(const SyncInput& input) {
 }
 
 // Buckets reach over layers, files over all.
-SyncTimes sync_at_once(const SyncInput& input) {
+SyncTimes sync_at_once(const SyncInput& input, const Player& player) {
   std::vector<std::int64_t> layers(static_cast<std::size_t>(input.model.layers));
   std::iota(layers.begin(), layers.end(), 0);
-  return ask_sync(input, layers);
+  return replayed_sync(input, layers, player);
 }
 
 }  // namespace
@@ -314,17 +317,16 @@ LearnerStates states_between_steps(const Resident& resident) {
   return states;
 }
 
-Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes) {
+Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes,
+                      const Player& player) {
   if (bytes <= 0) return {0};
   const SyncInput input{.cluster = scenario.cluster,
                         .model = scenario.model,
                         .stack = *scenario.engine,
                         .grpo = *scenario.grpo,
                         .placement = placement};
-  return in_worker([&] {
-    const SyncProgram program = build_return(input, bytes);
-    return replay(program.traffic.folded.platform, program.graph).makespan;
-  });
+  const SyncProgram program = build_return(input, bytes);
+  return player.play(program.traffic.folded.platform, program.graph, Watched::makespan).makespan;
 }
 
 TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states) {
@@ -357,8 +359,8 @@ std::vector<std::vector<double>> adapters_of(const Scenario& scenario) {
   return layers;
 }
 
-SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
-                       const TurnBytes& turn) {
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, const TurnBytes& turn,
+                       const Player& player) {
   const Grpo& grpo = *scenario.grpo;
   const SyncInput input{scenario.cluster,
                         scenario.model,
@@ -368,9 +370,10 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
                         holders_of(scenario, placement),
                         turn,
                         adapters_of(scenario)};
-  const SyncTimes all =
-      grpo.protocol >= SyncProtocol::buckets ? sync_at_once(input) : sync_of_all(input);
+  const SyncTimes all = grpo.protocol >= SyncProtocol::buckets ? sync_at_once(input, player)
+                                                               : sync_of_all(input, player);
   SyncReplay result;
+  result.played_by = all.by;
   result.cost.gather = {all.gathered};
   result.cost.send = {all.all - all.gathered};
   result.gathers = all.gathers;

@@ -1,15 +1,16 @@
-// What the learners' training step and a weight sync cost: replays, each in a worker of its own.
+// The time that the learners' training step and a weight sync take, by replays.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "analysis/breakdown.hpp"
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/ideal.hpp"
 #include "workloads/grpo/actors.hpp"
 #include "workloads/grpo/placement.hpp"
 #include "workloads/grpo/sync.hpp"
@@ -58,7 +59,7 @@ enum class Passes : std::uint8_t { all, update };
 // is what further ones take. Lengths between two replayed ones are interpolated.
 class TrainingReplays {
  public:
-  explicit TrainingReplays(const Scenario& scenario, CauseSet free = {},
+  explicit TrainingReplays(const Scenario& scenario, const Replaying& how = {},
                            GrpoModel model = GrpoModel::policy, Passes passes = Passes::all);
 
   TrainingParts parts(std::span<const double> tokens);
@@ -66,6 +67,8 @@ class TrainingReplays {
   void score() { learner_.job.scoring_passes = 1; }
   const LearnerStates& states() const { return states_; }
   std::size_t replays() const { return replays_; }
+  // Of all replays so far; nothing before the first.
+  const std::optional<PlayedBy>& played_by() const { return played_by_; }
 
  private:
   struct Point {
@@ -76,17 +79,18 @@ class TrainingReplays {
   TrainingParts at(double tokens, bool first);
 
   Scenario learner_;
-  CauseSet free_;  // causes that cost nothing
+  Replaying how_;
   LearnerStates states_;
   std::int64_t grid_ = 1, least_ = 1;
   std::map<std::int64_t, Point> points_;
   std::size_t replays_ = 0;
+  std::optional<PlayedBy> played_by_;
 };
 
 // One forward pass over rows of any length: the step with it less the step without.
 class PassReplays {
  public:
-  PassReplays(const Scenario& scenario, CauseSet free, GrpoModel model);
+  PassReplays(const Scenario& scenario, const Replaying& how, GrpoModel model);
   Seconds seconds(double tokens);
 
  private:
@@ -101,12 +105,14 @@ struct SyncReplay {
   double sleep = 0;       // colocated engines fall asleep and wake
   double overhead = 0;    // calls, copies, bookkeeping
   double written = 0;     // a checkpoint into its file, out of host memory
+  PlayedBy played_by{};
 };
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
-                       const TurnBytes& turn = {});
+                       const TurnBytes& turn = {}, const Player& player = {});
 TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states);
 // Until a parked reference model of so many bytes is back on every learner.
-Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes);
+Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes,
+                      const Player& player = {});
 
 LearnerStates states_between_steps(const Resident& resident);
 

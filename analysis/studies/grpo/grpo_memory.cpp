@@ -151,7 +151,7 @@ struct LearnerNeeds {
 LearnerNeeds needs_of(const Scenario& scenario, GrpoModel model) {
   const Scenario learner = learners_of(scenario, model);
   static KeptAnswers<LearnerNeeds> kept;
-  return kept.of(learner, {}, [&] {
+  return kept.of(learner, {}, {}, [&] {
     const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                           learner.job};
     const StepProgram program = build_step(input, Folding::automatic, Written::memory);

@@ -180,7 +180,7 @@ EngineLosses losses_of_engines(const Scenario& scenario, CauseSet free, const Gr
   mtbf = {};
   return {.seen = p.run.engine_failures,
           .expected = expected,
-          .unbroken = predict_grpo(unbroken, free).step_time};
+          .unbroken = predict_grpo(unbroken, {.free = free}).step_time};
 }
 
 void warn_of_few_failures(const Scenario& scenario, GrpoPrediction& p) {
@@ -256,14 +256,14 @@ std::vector<GrpoModel> readers_of(const Grpo& grpo) {
   return models;
 }
 
-Learners learners_at_work(const Scenario& scenario, CauseSet free) {
+Learners learners_at_work(const Scenario& scenario, const Replaying& how) {
   const Grpo& grpo = *scenario.grpo;
   const Passes passes = grpo.rollout_at_once > 0 ? Passes::update : Passes::all;
-  Learners learners{TrainingReplays(scenario, free, GrpoModel::policy, passes), {}};
-  if (grpo.critic) learners.critic.emplace(scenario, free, GrpoModel::critic, passes);
+  Learners learners{TrainingReplays(scenario, how, GrpoModel::policy, passes), {}};
+  if (grpo.critic) learners.critic.emplace(scenario, how, GrpoModel::critic, passes);
   learners.alone = stands_alone(scenario, GrpoModel::critic);
   for (const GrpoModel model : readers_of(grpo))
-    learners.passes.emplace_back(model, PassReplays(scenario, free, model));
+    learners.passes.emplace_back(model, PassReplays(scenario, how, model));
   return learners;
 }
 
@@ -287,7 +287,7 @@ std::vector<double> engine_speeds(const Cluster& cluster, const Placement& place
 }
 
 GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners& learners,
-                   GrpoPrediction& p) {
+                   const Player& player, GrpoPrediction& p) {
   const Grpo& grpo = *scenario.grpo;
   EngineLimits limits = limits_of(decode, *scenario.engine, grpo);
   // In turn an engine is given all that it is to generate. Ahead, it takes what it reports itself:
@@ -334,7 +334,7 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
             .notice = grpo.failures.notice.value,
             .start = grpo.failures.engine_start.value_or(Seconds{start_up(scenario, decode)}).value,
             .seed = grpo.failures.seed},
-       .reference = replay_return(scenario, p.placement, learners.states().waiting(grpo))});
+       .reference = replay_return(scenario, p.placement, learners.states().waiting(grpo), player)});
   p.training_parts = all;
   return run;
 }
@@ -345,22 +345,25 @@ std::span<const PhaseSpec> phase_specs() {
   return all_phases;
 }
 
-GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
+GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how) {
   const Grpo& grpo = *scenario.grpo;
   GrpoPrediction p;
   p.placement = place(scenario.cluster, grpo);
   p.warnings = grpo_warnings(scenario, p.placement);
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) p.guesses.push_back(constant);
-  Learners learners = learners_at_work(scenario, free);
+  Learners learners = learners_at_work(scenario, how);
   p.memory = grpo_memory(scenario);
   if (!p.memory.holds_one()) return p;
   DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
-  if (free.has(Cause::generation)) decode.set_free();
-  if (!free.has(Cause::weight_sync) && !scenario.engine->own_weights)
-    p.sync_replay = replay_sync(scenario, p.placement, turn_bytes(scenario, learners.states()));
-  p.run = run_actors(scenario, decode, learners, p);
+  if (how.free.has(Cause::generation)) decode.set_free();
+  if (!how.free.has(Cause::weight_sync) && !scenario.engine->own_weights)
+    p.sync_replay =
+        replay_sync(scenario, p.placement, turn_bytes(scenario, learners.states()), how.player);
+  p.run = run_actors(scenario, decode, learners, how.player, p);
   p.ran = true;
+  p.played_by = p.sync_replay.played_by;
+  if (const auto& by = learners.policy.played_by()) p.played_by = together(p.played_by, *by);
   measure_steps(scenario, p);
   const double trained = p.training - p.phases.reference;
   const double critic = learners.alone ? 0 : p.critic_parts.seconds;
@@ -373,7 +376,8 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   if (const double steps = std::floor(grpo.total_episodes / grpo.responses()); steps > 0)
     p.wall = p.start_up + p.first_step + p.step_time * (steps - 1);
   if (grpo.failures.mtbf.value > 0) p.goodput = goodput_of_run(scenario, p);
-  if (grpo.failures.engine_mtbf.value > 0) p.engine_losses = losses_of_engines(scenario, free, p);
+  if (grpo.failures.engine_mtbf.value > 0)
+    p.engine_losses = losses_of_engines(scenario, how.free, p);
   if (p.goodput && p.goodput->useful > 0) p.wall = p.wall * (1 / p.goodput->useful);
   add_run_warnings(scenario, p);
   return p;

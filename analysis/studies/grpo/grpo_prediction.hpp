@@ -79,13 +79,13 @@ struct GrpoPrediction {
   TrainingParts training_parts;  // of the policy, in all steps
   TrainingParts critic_parts;    // of what is trained beside it
   SyncReplay sync_replay;
+  PlayedBy played_by;  // the learners' step and the sync
   std::vector<NamedConstant> guesses;
 };
 
-// Replays in workers; this process stays free for one replay of its own. The causes in `free` cost
-// nothing: those of training in its replays, `generation` in the engines' iterations, `weight_sync`
-// in all but the waiting for iterations under way.
-GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free = {});
+// Of the free causes those of training cost nothing in its replays, `generation` nothing in the
+// engines' iterations, and `weight_sync` in all but the waiting for iterations under way.
+GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how = {});
 
 // Time and rates by the names that JSON and traces use: {"step_time_s", "...", 46.1, seconds}.
 struct GrpoMetric {

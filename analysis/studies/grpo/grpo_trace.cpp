@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 
 namespace stepsim {
 namespace {

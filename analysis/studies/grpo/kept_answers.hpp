@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "scenarios/scenario.hpp"
+#include "sim/engine/player.hpp"
 #include "sim/ideal.hpp"
 
 namespace stepsim {
@@ -17,15 +18,15 @@ class KeptAnswers {
  public:
   // `find` is asked where the answer is not known; `free`: causes that cost nothing in it.
   template <class Find>
-  const Answer& of(const Scenario& job, CauseSet free, const Find& find) {
-    const auto known =
-        std::ranges::find_if(kept_, [&](const Kept& each) { return each.is_of(job, free); });
+  const Answer& of(const Scenario& job, CauseSet free, const Player& player, const Find& find) {
+    const auto known = std::ranges::find_if(
+        kept_, [&](const Kept& each) { return each.is_of(job, free) && each.player == player; });
     if (known != kept_.end()) {
       kept_.splice(kept_.begin(), kept_, known);
     } else {
       Answer answer = find();
-      kept_.push_front(
-          {job.cluster, job.model, job.stack, job.strategy, job.job, free, std::move(answer)});
+      kept_.push_front({job.cluster, job.model, job.stack, job.strategy, job.job, free, player,
+                        std::move(answer)});
       if (kept_.size() > most_kept) kept_.pop_back();
     }
     return kept_.front().answer;
@@ -40,6 +41,7 @@ class KeptAnswers {
     Strategy strategy;
     Job job;
     CauseSet free;
+    Player player;
     Answer answer;
 
     bool is_of(const Scenario& other, CauseSet causes) const {

@@ -38,7 +38,7 @@ Figures figures_of(const StepFigures& p) {
 Figures figures_at(const IntervalQuestion& question, const Point& point, Asked asked) {
   const Scenario scenario =
       load_scenario(question.data, question.scenario, point.settings, point.draw);
-  if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, question.free));
+  if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, {.free = question.free}));
   return figures_of(step_figures(scenario, question.free, asked));
 }
 

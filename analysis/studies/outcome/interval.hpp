@@ -9,8 +9,8 @@
 
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "sim/ideal.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

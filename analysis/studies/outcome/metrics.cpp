@@ -304,7 +304,7 @@ Outcome evaluate(const std::string& data, const std::string& scenario,
   }
   try {
     if (loaded.grpo) return outcome_of(loaded, predict_grpo(loaded));
-    return outcome_of(loaded, predict(loaded, Folding::automatic, Kept::figures));
+    return outcome_of(loaded, predict(loaded, Kept::figures));
   } catch (const UserError& error) {  // a sound scenario that the machine cannot carry out
     return impossible(first_of(error));
   }

@@ -8,8 +8,8 @@
 #include "analysis/studies/outcome/metrics.hpp"
 #include "analysis/studies/outcome/remedies.hpp"
 #include "analysis/studies/predict/footprint.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

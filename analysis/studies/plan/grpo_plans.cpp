@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "analysis/studies/grpo/grpo_memory.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/process/worker.hpp"
 #include "workloads/grpo/placement.hpp"
 
 namespace stepsim {

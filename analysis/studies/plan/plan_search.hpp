@@ -10,8 +10,8 @@
 #include "analysis/studies/outcome/metrics.hpp"
 #include "analysis/studies/plan/plan_space.hpp"
 #include "analysis/studies/predict/draws.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep_table.hpp"
+#include "sim/process/worker.hpp"
 #include "workloads/step/least_step.hpp"
 
 namespace stepsim {

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "sim/budget.hpp"
-#include "sim/replay.hpp"
 #include "workloads/program/program_builder.hpp"
 
 namespace stepsim {
@@ -108,7 +107,7 @@ BandwidthAnswer measure_bandwidth(const Cluster& cluster, const BandwidthQuestio
   answer.run.constants = cluster.constants;
   SizedProgram sized = program(traffic, question);
   answer.run.graph = std::move(sized.graph);
-  answer.run.trace = replay(answer.run.platform, answer.run.graph);
+  answer.run.trace = question.player.play(answer.run.platform, answer.run.graph);
 
   const auto kind = collective_of(question.operation);
   std::vector<double> took;  // the longest over the groups

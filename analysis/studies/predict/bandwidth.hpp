@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/budget.hpp"
+#include "sim/engine/player.hpp"
 #include "sim/symmetry.hpp"
 #include "sim/trace.hpp"
 #include "workloads/collectives/plan.hpp"
@@ -20,6 +21,7 @@ struct BandwidthQuestion {
   std::vector<double> sizes{};
   PlanOptions options{};
   Folding folding = Folding::automatic;
+  Player player{};
   double budget = usual_budget;  // operations, or flows that take as much
 };
 

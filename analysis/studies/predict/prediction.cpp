@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
 #include "workloads/strategy/mesh.hpp"
 #include "workloads/strategy/row_lengths.hpp"
@@ -34,7 +33,7 @@ Footprint memory_of(const Scenario& scenario, const StepProgram& program, const 
 }
 
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
-  const ReplayedStep step = replay_step(step_input(scenario), Folding::automatic, free);
+  const ReplayedStep step = replay_step(step_input(scenario), {.free = free});
   const StepProgram& program = step.program;
   const Trace& trace = step.trace;
   StepFigures figures;
@@ -49,16 +48,17 @@ StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
   return figures;
 }
 
-Prediction predict(const Scenario& scenario, Folding folding, Kept kept, CauseSet free) {
-  ReplayedStep step = kept == Kept::run ? replay_whole_step(step_input(scenario), folding, free)
-                                        : replay_step(step_input(scenario), folding, free);
+Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how) {
+  ReplayedStep step = kept == Kept::run ? replay_whole_step(step_input(scenario), how)
+                                        : replay_step(step_input(scenario), how);
   const StepProgram& program = step.program;
   const OpGraph& graph = program.graph;
   const Trace& trace = step.trace;
   Prediction result;
-  result.saving = saving_cost(scenario);
-  result.resuming = resuming_cost(scenario);
+  result.saving = saving_cost(scenario, how.player);
+  result.resuming = resuming_cost(scenario, how.player);
   result.operations = step.operations;
+  result.played_by = trace.by;
   result.step_time = trace.makespan;
   result.tokens_per_second_per_gpu =
       tokens_per_second_per_gpu(scenario, program.tokens, result.step_time);

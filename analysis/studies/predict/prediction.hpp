@@ -7,11 +7,10 @@
 
 #include "analysis/breakdown.hpp"
 #include "analysis/studies/predict/footprint.hpp"
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/saving.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/ideal.hpp"
-#include "sim/symmetry.hpp"
 #include "workloads/step/model_flops.hpp"
 
 namespace stepsim {
@@ -31,7 +30,8 @@ struct Prediction {
   Footprint memory;
   std::vector<NamedConstant> guesses;
   std::size_t operations = 0;  // of the step
-  Run run;                     // empty unless it is asked for
+  PlayedBy played_by;
+  Run run;  // empty unless it is asked for
 };
 
 // `tokens`: of a step, all ranks.
@@ -40,7 +40,7 @@ double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Second
 // As the replayed step holds it; where its rows are shorter than they may be, as full rows need it.
 Footprint memory_of(const Scenario& scenario, const StepProgram& program, const Trace& trace);
 
-// What of a prediction studies ask for by the dozen.
+// The part of a prediction that studies need of each of many steps.
 struct StepFigures {
   Seconds step_time;
   double tokens_per_second_per_gpu = 0;
@@ -48,12 +48,13 @@ struct StepFigures {
   Seconds wall;
 };
 enum class Asked : std::uint8_t { times, times_and_memory };
-// The same figures as predict() finds, to the last bit, for less.
+// The same figures as predict() finds, for less: to the last bit those of the own engine, and to a
+// billionth those of SimGrid.
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked);
 
-// The causes in `free` cost nothing. Only a run that is kept has all micro-batches: for figures a
-// few of those that are alike are replayed.
+// Only a run that is kept has all micro-batches: for figures a few of those that are alike are
+// replayed.
 enum class Kept : std::uint8_t { figures, run };
-Prediction predict(const Scenario& scenario, Folding folding, Kept kept, CauseSet free = {});
+Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how = {});
 
 }  // namespace stepsim

@@ -4,7 +4,6 @@
 
 #include "sim/budget.hpp"
 #include "sim/repetition.hpp"
-#include "sim/replay.hpp"
 #include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
@@ -91,14 +90,14 @@ void refuse_too_many(StepProgram& program, RankPart& rank, Written written) {
 }
 
 // With what comes again, if it does.
-bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, CauseSet free) {
+bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, const Replaying& how) {
   StepProgram& program = step.program;
-  write_few(program, rank, few.batches - few.round, free);
+  write_few(program, rank, few.batches - few.round, how.free);
   const OpGraph shorter = std::move(program.graph);
   const double mapped = program.resident.mapped_before_update;
-  write_few(program, rank, few.batches, free);
+  write_few(program, rank, few.batches, how.free);
   if (mapped != program.resident.mapped_before_update) return false;
-  step.trace = replay(program.traffic.folded.platform, program.graph, Watched::times);
+  step.trace = how.player.play(program.traffic.folded.platform, program.graph, Watched::times);
   const auto repeat = find_repeat(shorter, program.graph, step.trace);
   if (!repeat) return false;
   step.trace.repeat = *repeat;
@@ -110,30 +109,30 @@ bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, CauseSet fre
   return true;
 }
 
-void replay_written(ReplayedStep& step, RankPart& rank, Watched watched, CauseSet free) {
+void replay_written(ReplayedStep& step, RankPart& rank, Watched watched, const Replaying& how) {
   const Written written = watched == Watched::times ? Written::figures : Written::whole;
   refuse_too_many(step.program, rank, written);
-  write_few(step.program, rank, 0, free, written);
-  step.trace = replay(step.program.traffic.folded.platform, step.program.graph, watched);
+  write_few(step.program, rank, 0, how.free, written);
+  step.trace = how.player.play(step.program.traffic.folded.platform, step.program.graph, watched);
   step.operations = step.program.graph.size();
 }
 
 }  // namespace
 
-ReplayedStep replay_step(const StepInput& input, Folding folding, CauseSet free) {
+ReplayedStep replay_step(const StepInput& input, const Replaying& how) {
   RankPart rank = rank_part(input);
-  ReplayedStep step{.program = prepare_step(rank, folding), .trace = {}};
-  if (folding == Folding::automatic)
+  ReplayedStep step{.program = prepare_step(rank, how.folding), .trace = {}};
+  if (how.folding == Folding::automatic)
     for (auto few = first_try(input, fewest(input)); few; few = next_try(input, *few))
-      if (replay_few(step, rank, *few, free)) return step;
-  replay_written(step, rank, Watched::times, free);
+      if (replay_few(step, rank, *few, how)) return step;
+  replay_written(step, rank, Watched::times, how);
   return step;
 }
 
-ReplayedStep replay_whole_step(const StepInput& input, Folding folding, CauseSet free) {
+ReplayedStep replay_whole_step(const StepInput& input, const Replaying& how) {
   RankPart rank = rank_part(input);
-  ReplayedStep step{.program = prepare_step(rank, folding), .trace = {}};
-  replay_written(step, rank, Watched::everything, free);
+  ReplayedStep step{.program = prepare_step(rank, how.folding), .trace = {}};
+  replay_written(step, rank, Watched::everything, how);
   return step;
 }
 

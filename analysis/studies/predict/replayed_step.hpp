@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "sim/engine/player.hpp"
 #include "sim/ideal.hpp"
 #include "sim/trace.hpp"
 #include "workloads/step/step.hpp"
@@ -16,10 +17,15 @@ struct ReplayedStep {
   std::size_t operations = 0;  // of the whole step
 };
 
-// With times alone. The causes in `free` cost nothing.
-ReplayedStep replay_step(const StepInput& input, Folding folding, CauseSet free = {});
+struct Replaying {
+  Folding folding = Folding::automatic;
+  CauseSet free{};  // causes that cost nothing
+  Player player{};
+};
+// With times alone.
+ReplayedStep replay_step(const StepInput& input, const Replaying& how);
 // Operation by operation, with all that a trace can say.
-ReplayedStep replay_whole_step(const StepInput& input, Folding folding, CauseSet free = {});
+ReplayedStep replay_whole_step(const StepInput& input, const Replaying& how);
 
 // The program alone, for its memory in program order: what rows of full length need. Labels are
 // enough for sums; to place what is asked for, operations are needed.

@@ -1,4 +1,4 @@
-// What saving and resuming cost a run. Each is a program of its own, replayed by a worker.
+// The time that saving and resuming cost a run. Each is a program of its own.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,7 @@
 #include "analysis/memory_timeline.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/engine/player.hpp"
 #include "workloads/sharding/saving.hpp"
 
 namespace stepsim {
@@ -22,7 +23,7 @@ struct ResumingCost {
   Seconds time;        // until the first step begins, the loading of the model left out
 };
 
-std::optional<SavingCost> saving_cost(const Scenario& scenario);
-std::optional<ResumingCost> resuming_cost(const Scenario& scenario);
+std::optional<SavingCost> saving_cost(const Scenario& scenario, const Player& player = {});
+std::optional<ResumingCost> resuming_cost(const Scenario& scenario, const Player& player = {});
 
 }  // namespace stepsim

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "analysis/studies/sweep/sweep_table.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/studies/predict/worker.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 namespace {

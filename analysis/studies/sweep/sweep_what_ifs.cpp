@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "analysis/studies/outcome/known_changes.hpp"
-#include "analysis/studies/predict/worker.hpp"
 #include "scenarios/import/sources.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 namespace {

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "sim/engine/series.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
-#include "sim/series.hpp"
 
 namespace stepsim {
 

@@ -40,6 +40,7 @@ using NumberedTask = std::function<std::string(std::size_t)>;
 using Heard = std::function<void(std::size_t, std::string)>;
 
 std::string from_worker(const Task& task);
+std::string from_fresh_child(const Task& task);
 void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& task,
                   const Heard& done);
 void outcomes_from_workers(
@@ -57,6 +58,13 @@ template <class Task>
 auto in_worker(const Task& task) {
   using Answer = std::invoke_result_t<const Task&>;
   return from_wire<Answer>(wire::from_worker([&] { return to_wire(task()); }));
+}
+
+// The same, but in a child of its own even where a worker asks: for what a process can do once.
+template <class Task>
+auto in_fresh_child(const Task& task) {
+  using Answer = std::invoke_result_t<const Task&>;
+  return from_wire<Answer>(wire::from_fresh_child([&] { return to_wire(task()); }));
 }
 
 // Tasks 0 to count - 1, started in this order; `done` hears of each answer as soon as it is there,

@@ -1,15 +1,5 @@
-// Starts each operation when the last one that it waits for is done. What passes time is an
-// engine's.
-//
-// An Engine has
-//   now()                                    s
-//   set_timer(delay, op)                     later calls timer_ended(op)
-//   compute(rank, seconds, op)               later calls computed(op)
-//   send(pattern, round, number, bytes, op)  that flow of the round; later calls sent(op, flow)
-//   set_compute(rank, state)                 place among Occupancy::rates
-//   slow_engines(rank, slow)
-// and calls settle() behind what ended at a moment. Nothing may depend on the order in which things
-// end at the same moment.
+// Starts each operation when the last one that it waits for is done. What passes time is a
+// TimeEngine.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,13 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "sim/engine/link_meter.hpp"
+#include "sim/engine/occupancy.hpp"
+#include "sim/engine/time_engine.hpp"
+#include "sim/engine/waits.hpp"
 #include "sim/ideal.hpp"
-#include "sim/link_meter.hpp"
-#include "sim/occupancy.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
 #include "sim/trace.hpp"
-#include "sim/waits.hpp"
 
 namespace stepsim {
 
@@ -52,6 +43,8 @@ class ReadyLoop {
         load_(platform.devices.size()),
         wanted_(wanted),
         meter_(platform.links) {
+    // Checked here and not in the class's head: engines name their loop before they are complete.
+    static_assert(TimeEngine<Engine>);
     if (!wanted.times) return;
     trace_.start.assign(graph.size(), 0);
     trace_.finish.assign(graph.size(), -1);
@@ -75,6 +68,7 @@ class ReadyLoop {
 
   void sent(OpId id, const Flow& flow) {
     if (wanted_.links) meter_.leave(flow, engine_.now());
+    trace_.encounters += flows_under_way_--;
     if (--flows_left_[index(id)] == 0) next_round(id);
   }
 
@@ -163,6 +157,7 @@ class ReadyLoop {
       ++started;
       if (wanted_.links) meter_.enter(flow, op.bytes, engine_.now());
       ++trace_.activities;
+      ++flows_under_way_;
       engine_.send(op.pattern, round, number, op.bytes, id);
     }
     flows_left_[index(id)] = started;
@@ -218,6 +213,7 @@ class ReadyLoop {
   const Successors& successors_;
   Trace trace_;
   std::size_t finished_ = 0;
+  std::uint64_t flows_under_way_ = 0;
   std::vector<std::uint32_t> waiting_;
   std::vector<std::uint32_t> rounds_done_, flows_left_;
   std::vector<OpId> released_, batch_;

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
+#include "sim/engine/occupancy.hpp"
+#include "sim/engine/waits.hpp"
 #include "sim/ideal.hpp"
-#include "sim/occupancy.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
 #include "sim/trace.hpp"
-#include "sim/waits.hpp"
 
 namespace stepsim {
 

@@ -1,4 +1,4 @@
-#include "analysis/studies/predict/worker.hpp"
+#include "sim/process/worker.hpp"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -270,7 +270,10 @@ std::size_t usual_workers() {
 namespace wire {
 
 std::string from_worker(const Task& task) {
-  if (is_worker) return task();
+  return is_worker ? task() : from_fresh_child(task);
+}
+
+std::string from_fresh_child(const Task& task) {
   std::string bytes;
   play(
       1, 1, [&](std::size_t) { return task(); },

@@ -7,9 +7,11 @@
 //  - links share in inverse proportion to route latency, so links have none and latency is a timer;
 //  - a flow is bound for life by the narrowest bandwidth that its links have when it starts, so a
 //    link whose width changes states a bandwidth that never binds, and a callback its true width.
-#include "sim/simgrid_replay.hpp"
+#include "sim/engine/simgrid/simgrid_replay.hpp"
 
 #include <fmt/format.h>
+#include <simgrid/engine.h>  // version.h leans on what it includes
+#include <simgrid/version.h>
 
 #include <algorithm>
 #include <bit>
@@ -20,16 +22,57 @@
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
-#include "sim/occupancy.hpp"
-#include "sim/ready_loop.hpp"
-#include "sim/series.hpp"
+#include "sim/base/error.hpp"
+#include "sim/engine/occupancy.hpp"
+#include "sim/engine/ready_loop.hpp"
+#include "sim/engine/series.hpp"
 
 namespace stepsim {
 namespace {
 
 namespace sg4 = simgrid::s4u;
+
+// SimGrid 4 gave other names to what builds a platform, and completions to each kind of activity.
+// These functions are all that differs between the versions.
+#if SIMGRID_VERSION_MAJOR >= 4
+sg4::NetZone* add_zone(const char* name) {
+  return sg4::Engine::get_instance()->get_netzone_root()->add_netzone_full(name);
+}
+sg4::Host* add_host(sg4::NetZone& zone, const std::string& name, const auto& speed) {
+  return zone.add_host(name, speed);
+}
+sg4::Link* add_link(sg4::NetZone& zone, const std::string& name, double width) {
+  return zone.add_link(name, width);
+}
+void add_route(sg4::NetZone& zone, const sg4::Host* from, const sg4::Host* to,
+               const std::vector<sg4::LinkInRoute>& route) {
+  zone.add_route(from, to, route, false);
+}
+void on_completion(const auto& callback) {
+  sg4::Exec::on_completion_cb(callback);
+  sg4::Comm::on_completion_cb(callback);
+}
+#else
+sg4::NetZone* add_zone(const char* name) {
+  return sg4::create_full_zone(name);
+}
+sg4::Host* add_host(sg4::NetZone& zone, const std::string& name, const auto& speed) {
+  return zone.create_host(name, speed);
+}
+sg4::Link* add_link(sg4::NetZone& zone, const std::string& name, double width) {
+  return zone.create_link(name, width);
+}
+void add_route(sg4::NetZone& zone, const sg4::Host* from, const sg4::Host* to,
+               const std::vector<sg4::LinkInRoute>& route) {
+  zone.add_route(from->get_netpoint(), to->get_netpoint(), nullptr, nullptr, route, false);
+}
+void on_completion(const auto& callback) {
+  sg4::Activity::on_completion_cb(callback);
+}
+#endif
 
 // SimGrid treats remaining work below 1e-10 units as done. In picoseconds that is nothing; in
 // seconds it would be a visible part of a short kernel.
@@ -57,7 +100,7 @@ struct SameRoute {
   }
 };
 
-void start_engine() {
+void claim_process() {
   static bool started = false;
   if (started)
     throw std::logic_error(
@@ -65,8 +108,9 @@ void start_engine() {
   started = true;
 }
 
-std::vector<std::string> engine_arguments() {
-  return {
+// The later of two equal keys counts, so a user's setting may replace one of ours.
+std::vector<std::string> engine_arguments(std::span<const std::string> settings) {
+  std::vector<std::string> arguments{
       "stepsim",
       "--log=root.thresh:critical",
       "--cfg=network/model:CM02",      // latency + bytes / bandwidth, no TCP corrections (+18 %)
@@ -76,17 +120,46 @@ std::vector<std::string> engine_arguments() {
       "--cfg=network/weight-S:0",      // sharing does not depend on link bandwidth
       "--cfg=debug/verbose-exit:no",
   };
+  for (const std::string& setting : settings) arguments.push_back("--cfg=" + setting);
+  return arguments;
 }
+
+// SimGrid reads its configuration once, and knows no other way than arguments of a program.
+sg4::Engine started_engine(std::span<const std::string> settings) {
+  std::vector<std::string> arguments = engine_arguments(settings);
+  std::vector<char*> argv(arguments.size());
+  for (std::size_t i = 0; i < argv.size(); ++i) argv[i] = arguments[i].data();
+  int argc = static_cast<int>(argv.size());
+  try {
+    return sg4::Engine(&argc, argv.data());
+  } catch (const std::exception& error) {
+    if (settings.empty()) throw;
+    throw UserError(fmt::format("--cfg: SimGrid refuses it: {}", error.what()));
+  }
+}
+
+// SimGrid wants each name once, and a platform may have one twice.
+class Names {
+ public:
+  std::string of(const std::string& name) {
+    std::string unique = name;
+    for (int i = 2; !taken_.insert(unique).second; ++i) unique = fmt::format("{} #{}", name, i);
+    return unique;
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+};
 
 // Hosts and links in SimGrid for the devices and paths of a program.
 class Machine {
  public:
   Machine(const Platform& platform, const OpGraph& graph, const Occupancy& occupancy)
       : platform_(platform), units_(units_per_byte(graph)), series_(platform.links, graph) {
-    zone_ = sg4::create_full_zone("cluster");
+    zone_ = add_zone("cluster");
     for (const Device& device : platform.devices) {
-      sg4::Host* host = zone_->create_host(fmt::format("d{}", devices_.size()),
-                                           occupancy.rates(device, device.speed * work_per_second));
+      sg4::Host* host = add_host(*zone_, names_.of(device.name),
+                                 occupancy.rates(device, device.speed * work_per_second));
       devices_.push_back(host->seal());
     }
     links_.resize(platform.links.size(), nullptr);
@@ -133,8 +206,8 @@ class Machine {
     columns_ = std::max<std::size_t>(
         1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(routes_.size())))));
     for (std::size_t i = 0; i < columns_ && !routes_.empty(); ++i) {
-      sources_.push_back(zone_->create_host(fmt::format("s{}", i), 1.0));
-      targets_.push_back(zone_->create_host(fmt::format("t{}", i), 1.0));
+      sources_.push_back(add_host(*zone_, names_.of(fmt::format("from {}", i)), 1.0));
+      targets_.push_back(add_host(*zone_, names_.of(fmt::format("to {}", i)), 1.0));
     }
     std::vector<sg4::LinkInRoute> route;
     for (std::size_t id = 0; id < routes_.size(); ++id) {
@@ -142,8 +215,7 @@ class Machine {
       for (const LinkId link : routes_[id]->path)
         if (series_.first(link) == link) route.emplace_back(open(link));
       if (std::isfinite(routes_[id]->rate_cap)) route.emplace_back(pipe(id));
-      zone_->add_route(sources_[id / columns_]->get_netpoint(),
-                       targets_[id % columns_]->get_netpoint(), nullptr, nullptr, route, false);
+      add_route(*zone_, sources_[id / columns_], targets_[id % columns_], route);
     }
   }
 
@@ -151,7 +223,8 @@ class Machine {
     sg4::Link*& link = links_[index(id)];
     if (link != nullptr) return link;
     const double full = series_.width(id);
-    link = zone_->create_link(fmt::format("l{}", index(id)), units_ * full * stated_width);
+    link =
+        add_link(*zone_, names_.of(platform_.links[index(id)].name), units_ * full * stated_width);
     link->set_sharing_policy(sg4::Link::SharingPolicy::NONLINEAR,
                              [this, id, full](double stated, int) {
                                return stated / stated_width * (series_.width(id) / full);
@@ -161,7 +234,8 @@ class Machine {
 
   // Each flow on it gets its whole width.
   sg4::Link* pipe(std::size_t route) {
-    return zone_->create_link(fmt::format("c{}", route), units_ * routes_[route]->rate_cap)
+    return zone_
+        ->create_link(names_.of(fmt::format("limit {}", route)), units_ * routes_[route]->rate_cap)
         ->set_sharing_policy(sg4::Link::SharingPolicy::FATPIPE)
         ->set_latency(0)
         ->seal();
@@ -170,6 +244,7 @@ class Machine {
   const Platform& platform_;
   const double units_;
   Series series_;
+  Names names_;
   sg4::NetZone* zone_ = nullptr;
   std::vector<sg4::Host*> devices_, sources_, targets_;
   std::vector<sg4::Link*> links_;
@@ -213,7 +288,7 @@ class SimGridEngine {
 
   Trace run(ReadyLoop<SimGridEngine>& loop, sg4::Engine& engine) {
     loop_ = &loop;
-    sg4::Activity::on_completion_cb([this](const sg4::Activity& activity) { completed(activity); });
+    on_completion([this](const sg4::Activity& activity) { completed(activity); });
     loop.begin();
     engine.run();
     return loop.take();
@@ -256,22 +331,31 @@ class SimGridEngine {
 
 }  // namespace
 
-Trace simgrid_replay(const Platform& platform, const OpGraph& graph) {
+Trace simgrid_replay(const Platform& platform, const OpGraph& graph, Watched watched,
+                     std::span<const std::string> settings) {
   validate(platform);
   validate(graph, platform);
-  start_engine();
-  std::vector<std::string> arguments = engine_arguments();
-  std::vector<char*> argv(arguments.size());
-  for (std::size_t i = 0; i < argv.size(); ++i) argv[i] = arguments[i].data();
-  int argc = static_cast<int>(argv.size());
-  sg4::Engine engine(&argc, argv.data());
+  claim_process();
+  sg4::Engine engine = started_engine(settings);
   std::signal(SIGINT, SIG_DFL);  // SimGrid's own handler would end with 1, which means "no"
   const Occupancy occupancy(graph, platform.devices.size());
   Machine machine(platform, graph, occupancy);
   SimGridEngine simgrid(graph, machine);
   const Waits waits(graph);
-  ReadyLoop<SimGridEngine> loop(platform, graph, occupancy, waits, simgrid);
-  return simgrid.run(loop, engine);
+  ReadyLoop<SimGridEngine> loop(
+      platform, graph, occupancy, waits, simgrid,
+      {.times = watched != Watched::makespan, .links = watched == Watched::everything});
+  Trace trace = simgrid.run(loop, engine);
+  trace.by.engine = EngineKind::simgrid;
+  trace.by.version = fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR);
+  return trace;
 }
 
 }  // namespace stepsim
+
+extern "C" void stepsim_simgrid_replay(const stepsim::Platform& platform,
+                                       const stepsim::OpGraph& graph, stepsim::Watched watched,
+                                       std::span<const std::string> settings,
+                                       stepsim::Trace& trace) {
+  trace = stepsim::simgrid_replay(platform, graph, watched, settings);
+}

@@ -1,4 +1,4 @@
-#include "sim/occupancy.hpp"
+#include "sim/engine/occupancy.hpp"
 
 #include <algorithm>
 

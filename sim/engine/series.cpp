@@ -1,4 +1,4 @@
-#include "sim/series.hpp"
+#include "sim/engine/series.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "sim/sharing.hpp"
+#include "sim/engine/own/sharing.hpp"
 
 #include <algorithm>
 #include <cmath>

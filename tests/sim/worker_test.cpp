@@ -1,5 +1,5 @@
 // Workers end when whoever asked them does.
-#include "analysis/studies/predict/worker.hpp"
+#include "sim/process/worker.hpp"
 
 #include <signal.h>
 #include <sys/wait.h>

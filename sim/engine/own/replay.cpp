@@ -1,11 +1,11 @@
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "sim/occupancy.hpp"
-#include "sim/ready_loop.hpp"
-#include "sim/sharing.hpp"
+#include "sim/engine/occupancy.hpp"
+#include "sim/engine/own/sharing.hpp"
+#include "sim/engine/ready_loop.hpp"
 
 namespace stepsim {
 namespace {

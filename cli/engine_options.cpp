@@ -1,0 +1,38 @@
+#include "cli/engine_options.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+
+namespace stepsim {
+
+Player player_of(const Options& options) {
+  const std::string word = word_of(options, "engine", "auto", {"auto", "own", "simgrid", "both"});
+  const auto choice = static_cast<EngineChoice>(std::ranges::find(engine_choice_names, word) -
+                                                engine_choice_names.begin());
+  std::vector<std::string> settings = all_of(options, "cfg");
+  if (choice == EngineChoice::own && !settings.empty())
+    throw UserError("--cfg: is for SimGrid, which --engine own leaves out");
+  for (const std::string& setting : settings)
+    if (const std::size_t colon = setting.find(':');
+        colon == 0 || colon == std::string::npos || colon + 1 == setting.size())
+      throw UserError(fmt::format(
+          "--cfg: expected KEY:VALUE, such as maxmin/precision:1e-9, not \"{}\"", setting));
+  return Player(choice, std::move(settings));
+}
+
+Record played_record(const PlayedBy& by) {
+  const bool simgrid = by.engine == EngineKind::simgrid;
+  return {
+      "engine", "that played it",
+      Records{{"name", "simgrid or own", simgrid ? "simgrid" : "own"},
+              {"version", "of SimGrid; empty for the engine of our own", by.version},
+              {"difference", "between the step times of both engines, as a share", by.difference}}};
+}
+
+std::string played_text(const PlayedBy& by) {
+  return fmt::format("\n{}\n", to_text(by));
+}
+
+}  // namespace stepsim

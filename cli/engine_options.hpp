@@ -1,0 +1,27 @@
+// The engine that plays what a command prints: its options, and what is said of it.
+#pragma once
+
+#include <string>
+
+#include "cli/options.hpp"
+#include "sim/base/record.hpp"
+#include "sim/engine/player.hpp"
+
+namespace stepsim {
+
+inline constexpr OptionSpec engine_option{
+    "engine", "WHICH",
+    "auto (SimGrid, compared with the engine of our own; beyond ten seconds our own alone), own, "
+    "simgrid, or both: also where they differ most (default: auto)"};
+inline constexpr OptionSpec cfg_option{
+    "cfg", "KEY:VALUE", "for SimGrid's configuration, such as maxmin/precision:1e-9; repeats", 0,
+    true};
+
+Player player_of(const Options& options);
+
+// For results as JSON.
+Record played_record(const PlayedBy& by);
+// The last line of a text.
+std::string played_text(const PlayedBy& by);
+
+}  // namespace stepsim

@@ -1,0 +1,129 @@
+#include "sim/engine/player.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/base/error.hpp"
+#include "sim/base/machine_error.hpp"
+#include "sim/engine/simgrid/simgrid_replay.hpp"
+#include "sim/process/worker.hpp"
+
+namespace stepsim {
+namespace {
+
+// Times of both engines agree to a billionth, and to less than a picosecond where they are short.
+constexpr double agreed_share = 1e-9, agreed_seconds = 1e-12;
+
+// The time that SimGrid takes for what it handles: for each end of a flow it looks at all that are
+// under way. Measured over the catalogue with SimGrid 3.32 on one core of a Xeon.
+constexpr double seconds_of_activity = 3e-6, seconds_of_encounter = 8e-9;
+// What takes longer is played by the own engine alone, unless SimGrid is asked for by name.
+constexpr double too_long = 10;  // s
+
+bool agree(double one, double other) {
+  return std::abs(one - other) <= std::max(agreed_share * std::abs(one), agreed_seconds);
+}
+
+// The installed module beside the program, else the one that was built.
+std::string module_path() {
+  std::error_code unreadable;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  const std::filesystem::path installed =
+      program.parent_path() / STEPSIM_INSTALL_MODULE / STEPSIM_MODULE;
+  if (!unreadable && std::filesystem::exists(installed, unreadable)) return installed;
+  return STEPSIM_BUILT_MODULE;
+}
+
+SimGridEntry simgrid_entry() {
+  void* const module = ::dlopen(module_path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const entry = module == nullptr ? nullptr : ::dlsym(module, simgrid_entry_name);
+  if (entry == nullptr)
+    throw MachineError(
+        fmt::format("SimGrid cannot be loaded ({}); --engine own answers without it", ::dlerror()));
+  return reinterpret_cast<SimGridEntry>(entry);
+}
+
+double seconds_by_simgrid(const Trace& own) {
+  return seconds_of_activity * static_cast<double>(own.activities) +
+         seconds_of_encounter * static_cast<double>(own.encounters);
+}
+
+Trace played_by_simgrid(const Platform& platform, const OpGraph& graph, Watched watched,
+                        const std::vector<std::string>& settings) {
+  return in_fresh_child([&] {
+    Trace trace;
+    simgrid_entry()(platform, graph, watched, settings, trace);
+    return trace;
+  });
+}
+
+// The operation whose start or end differs most between two traces of one program.
+std::string furthest(const OpGraph& graph, const Trace& one, const Trace& other) {
+  double most = 0;
+  std::string text = "all times of operations are equal to the last bit";
+  for (const auto& [name, column] :
+       {std::pair{"start", &Trace::start}, std::pair{"end", &Trace::finish}})
+    for (std::size_t i = 0; i < (one.*column).size(); ++i) {
+      const double apart = std::abs((one.*column)[i] - (other.*column)[i]);
+      if (apart <= most) continue;
+      most = apart;
+      const Op& op = graph.ops()[i];
+      text = fmt::format("they differ most at the {} of operation {} ({}), by {:.1e} s", name, i,
+                         graph.names()[index(op.name)], apart);
+    }
+  return text;
+}
+
+}  // namespace
+
+Player::Player(EngineChoice choice, std::vector<std::string> settings)
+    : choice_(choice), settings_(std::move(settings)) {}
+
+Trace Player::play(const Platform& platform, const OpGraph& graph, Watched watched) const {
+  Trace own = replay(platform, graph, watched);
+  if (choice_ == EngineChoice::own) return own;
+  if (const double seconds = seconds_by_simgrid(own);
+      choice_ == EngineChoice::automatic && seconds > too_long) {
+    own.by.simgrid_would_take = seconds;
+    return own;
+  }
+  Trace trace = played_by_simgrid(platform, graph, watched, settings_);
+  const double here = own.makespan.value, there = trace.makespan.value;
+  if (settings_.empty() && !agree(here, there))
+    throw std::logic_error(
+        fmt::format("the engines disagree: SimGrid {} finds {:.12g} s, the own engine {:.12g} s; "
+                    "--engine own answers without SimGrid",
+                    trace.by.version, there, here));
+  trace.by.difference = there > 0 ? std::abs(here - there) / there : 0;
+  if (choice_ == EngineChoice::both) trace.by.furthest = furthest(graph, trace, own);
+  return trace;
+}
+
+std::string to_text(const PlayedBy& by) {
+  if (by.engine == EngineKind::own)
+    return by.simgrid_would_take > 0
+               ? fmt::format(
+                     "played by the engine of our own: SimGrid would take about {} for it "
+                     "(--engine simgrid)",
+                     to_text(Seconds{by.simgrid_would_take}))
+               : "played by the engine of our own";
+  std::string text = fmt::format("played by SimGrid {}", by.version);
+  if (by.difference)
+    text += *by.difference > 0
+                ? fmt::format("; the engine of our own finds the same to {:.0e}", *by.difference)
+                : "; the engine of our own finds the same";
+  if (!by.furthest.empty()) text += "; " + by.furthest;
+  return text;
+}
+
+void load_simgrid() {
+  simgrid_entry();
+}
+
+}  // namespace stepsim

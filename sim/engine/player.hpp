@@ -1,0 +1,51 @@
+// The choice of the engine that plays a program.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/engine/own/replay.hpp"
+#include "sim/op_graph.hpp"
+#include "sim/platform.hpp"
+#include "sim/trace.hpp"
+
+namespace stepsim {
+
+// `automatic` is SimGrid unless that would take too long; `both` also says where they differ most.
+enum class EngineChoice : std::uint8_t { automatic, own, simgrid, both };
+inline constexpr std::array<std::string_view, 4> engine_choice_names{"auto", "own", "simgrid",
+                                                                     "both"};
+
+// Studies hold it by value and hand it down to each replay whose times are printed. Whatever is
+// replayed by the dozen uses the default, the own engine alone.
+class Player {
+ public:
+  Player() = default;
+  // `settings`: for SimGrid's configuration, as KEY:VALUE. With any, its times may differ.
+  explicit Player(EngineChoice choice, std::vector<std::string> settings = {});
+
+  // SimGrid's replays run in a process of their own, and the own engine plays beside each of them:
+  // where the makespans differ by more than a billionth, throws std::logic_error. Throws
+  // MachineError where SimGrid cannot be loaded or is ended.
+  Trace play(const Platform& platform, const OpGraph& graph,
+             Watched watched = Watched::everything) const;
+
+  // An answer of one player is not that of another one.
+  friend bool operator==(const Player&, const Player&) = default;
+
+ private:
+  EngineChoice choice_ = EngineChoice::own;
+  std::vector<std::string> settings_;
+};
+
+// "SimGrid 3.32; the engine of our own finds the same to 2e-16": for a last line.
+std::string to_text(const PlayedBy& by);
+
+// Loads SimGrid into this process, for those that it starts. A server does so before it shuts
+// itself in; all others load it in the process that replays.
+void load_simgrid();
+
+}  // namespace stepsim

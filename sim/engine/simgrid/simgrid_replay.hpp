@@ -1,0 +1,26 @@
+// Plays a program by SimGrid. It is a module of its own, so that only what replays by SimGrid loads
+// that library.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/engine/own/replay.hpp"
+#include "sim/op_graph.hpp"
+#include "sim/platform.hpp"
+#include "sim/trace.hpp"
+
+namespace stepsim {
+
+// Once per process: SimGrid keeps its clock and its callbacks for the life of the process. A second
+// call throws std::logic_error. `settings` are lines of SimGrid's configuration, KEY:VALUE; an
+// unknown key or a bad value is a UserError.
+Trace simgrid_replay(const Platform& platform, const OpGraph& graph, Watched watched,
+                     std::span<const std::string> settings = {});
+
+// The module's entry by its name, for dlsym.
+using SimGridEntry = void (*)(const Platform&, const OpGraph&, Watched,
+                              std::span<const std::string>, Trace&);
+inline constexpr const char* simgrid_entry_name = "stepsim_simgrid_replay";
+
+}  // namespace stepsim
