@@ -7,6 +7,7 @@
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"
+#include "tests/support/tiny_cluster.hpp"
 #include "workloads/program/program_builder.hpp"
 
 namespace stepsim {
