@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/result.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 
@@ -22,13 +23,13 @@ Player player_of(const Options& options) {
   return Player(choice, std::move(settings));
 }
 
-Record played_record(const PlayedBy& by) {
-  const bool simgrid = by.engine == EngineKind::simgrid;
-  return {
-      "engine", "that played it",
-      Records{{"name", "simgrid or own", simgrid ? "simgrid" : "own"},
-              {"version", "of SimGrid; empty for the engine of our own", by.version},
-              {"difference", "between the step times of both engines, as a share", by.difference}}};
+Record played_record(const std::optional<PlayedBy>& by) {
+  return parts_if("engine", "that played it", by, [](const PlayedBy& each) -> Records {
+    const bool simgrid = each.engine == EngineKind::simgrid;
+    return {{"name", "simgrid or own", simgrid ? "simgrid" : "own"},
+            {"version", "of SimGrid; empty for the engine of our own", each.version},
+            {"difference", "between the step times of both engines, as a share", each.difference}};
+  });
 }
 
 std::string played_text(const PlayedBy& by) {

@@ -1,6 +1,7 @@
 // The engine that plays what a command prints: its options, and what is said of it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/options.hpp"
@@ -20,7 +21,7 @@ inline constexpr OptionSpec cfg_option{
 Player player_of(const Options& options);
 
 // For results as JSON.
-Record played_record(const PlayedBy& by);
+Record played_record(const std::optional<PlayedBy>& by);
 // The last line of a text.
 std::string played_text(const PlayedBy& by);
 

@@ -6,8 +6,10 @@
 #include <filesystem>
 
 #include "analysis/studies/outcome/next_steps.hpp"
+#include "analysis/studies/outcome/played_again.hpp"
 #include "analysis/studies/plan/plan_search.hpp"
 #include "cli/command.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/models.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
@@ -45,6 +47,8 @@ constexpr std::array plan_options{
                "only such plans: \"strategy.pipeline_parallel.size <= 2\"; repeats", 0, true},
     OptionSpec{"set", "KEY=VALUE", "in all plans, and not varied; repeats", 0, true},
     OptionSpec{"wide-tensor", "", "GPUs that share a layer may be of several nodes"},
+    engine_option,
+    cfg_option,
     OptionSpec{"samples", "N", "draws of the constants for the best (default: 8; 0: none)"},
     OptionSpec{"output", "FOLDER",
                "write the best as scenarios, and plans.csv and plans.h5 of all that were replayed; "
@@ -207,6 +211,16 @@ std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space
   return fmt::format("Up to {} nodes nothing fits.\n", most_nodes_tried);
 }
 
+// The plan that stands first, by the engine of what is read.
+std::optional<PlayedBy> first_again(const PlanQuestion& question, const PlanSpace& space,
+                                    const PlanAnswer& answer, const Player& player) {
+  if (answer.best.empty()) return std::nullopt;
+  const FoundPlan& first = answer.best.front();
+  return play_again(question.data, question.source,
+                    settings_of(space.sweep, space.points[first.plan]),
+                    *first.outcome.of("step_time"), player);
+}
+
 }  // namespace
 
 int plan_command(const CommandLine& line) {
@@ -239,13 +253,15 @@ int plan_command(const CommandLine& line) {
   }
   if (!folder.empty()) write_plans(folder, space, search, answer);
   const bool fits = !answer.best.empty();
+  const auto played = first_again(question, space, answer, player_of(*options));
   if (options->has("json"))
     print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
-                 plan_answer_records(space, search, answer, rates));
+                 plan_answer_records(space, search, answer, rates, played));
   else
-    fmt::print("{}{}{}{}", assumptions_text(space.asked.assumptions),
+    fmt::print("{}{}{}{}{}", assumptions_text(space.asked.assumptions),
                plan_answer_text(space, search, answer, rates),
-               fits ? below : more_nodes_text(question, space, search), notes_text(space.asked));
+               fits ? below : more_nodes_text(question, space, search), notes_text(space.asked),
+               played ? "\nthe first plan: " + to_text(*played) + "\n" : "");
   return finish_sweep(search.journal, answer.table, fits ? exit_code::yes : exit_code::no);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/engine_options.hpp"
 #include "cli/screen.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -218,7 +219,8 @@ std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
 }
 
 Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
-                            const PlanAnswer& answer, const Rates& rates) {
+                            const PlanAnswer& answer, const Rates& rates,
+                            const std::optional<PlayedBy>& played) {
   const auto found_records = [&](const FoundPlan& found) -> Records {
     const JobPlan& plan = space.plans[found.plan];
     return {
@@ -262,7 +264,8 @@ Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
       {"tight", "of those replayed: fit, and leave less memory than they have to", answer.tight},
       {"free_share", "of a GPU's memory that a plan has to leave", search.free, Measure::share},
       {"best", "the best first", list_of(answer.best, found_records)},
-      parts_if("second", "what would put the second first", answer.second, second_records)};
+      parts_if("second", "what would put the second first", answer.second, second_records),
+      played_record(played)};
   if (!answer.best.empty()) records.push_back(cost_record(rates, job_time(answer.best.front())));
   return records;
 }
@@ -276,7 +279,7 @@ Records plan_sample() {
   PlanAnswer answer;
   answer.best.emplace_back();
   answer.second.emplace().by.emplace();
-  return plan_answer_records(space, {}, answer, {});
+  return plan_answer_records(space, {}, answer, {}, PlayedBy{.difference = 0.0});
 }
 
 }  // namespace stepsim

@@ -12,6 +12,7 @@ namespace stepsim {
 std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
                              const PlanAnswer& answer, const Rates& rates);
 Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
-                            const PlanAnswer& answer, const Rates& rates);
+                            const PlanAnswer& answer, const Rates& rates,
+                            const std::optional<PlayedBy>& played);
 
 }  // namespace stepsim

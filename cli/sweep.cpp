@@ -5,7 +5,9 @@
 
 #include <array>
 
+#include "analysis/studies/outcome/played_again.hpp"
 #include "cli/command.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
@@ -38,6 +40,7 @@ constexpr std::array sweep_options = with_source_options(std::array{
                "and the same command goes on from there",
                'o'},
     OptionSpec{"shard", "I/N", "only every N-th point, to NAME.shard-I-of-N.h5 (see merge)"},
+    engine_option, cfg_option,
     OptionSpec{"samples", "N",
                "draws of the constants behind an interval of each step time (default: none)"},
     OptionSpec{"workers", "N", "processes at once (default: one per core)", 'j'},
@@ -146,6 +149,15 @@ int find(const CommandLine& line, const Options& options, const std::string& que
   return result.found ? exit_code::yes : exit_code::no;
 }
 
+// The row that a person looks for first, by the engine of what is read.
+std::optional<PlayedBy> fastest_again(const SweepQuestion& question, const SweepTable& table,
+                                      const SweepReport& report, const Player& player) {
+  if (!report.fastest) return std::nullopt;
+  const SweepRow& row = table.rows[*report.fastest];
+  return play_again(question.data, question.plan.scenario, settings_of(question.plan, row.values),
+                    *row.outcome.of("step_time"), player);
+}
+
 }  // namespace
 
 int sweep_command(const CommandLine& line) {
@@ -177,10 +189,12 @@ int sweep_command(const CommandLine& line) {
   const SweepReport report = report_of(table);
   const SweepAdvice advice = advice_on(line.data, question.plan, table, report);
   const SweepNotes notes = notes_on(line.data, table);
+  const auto played = fastest_again(question, table, report, player_of(*options));
   if (options->has("json"))
-    print_result(sweep_kind, {}, sweep_records(table, report, advice, notes));
+    print_result(sweep_kind, {}, sweep_records(table, report, advice, notes, played));
   else
-    fmt::print("{}{}", notes.taken, sweep_text(table, report, advice));
+    fmt::print("{}{}{}", notes.taken, sweep_text(table, report, advice),
+               played ? "\nthe fastest: " + to_text(*played) + "\n" : "");
   return finish_sweep(question.journal, table,
                       report.feasible > 0 ? exit_code::yes : exit_code::no);
 }
@@ -202,7 +216,7 @@ int merge_command(const CommandLine& line) {
   const SweepAdvice tried = advice.value_or(SweepAdvice{});
   const SweepNotes notes = advice ? notes_on(line.data, table) : SweepNotes{};
   if (options->has("json"))
-    print_result(sweep_kind, {}, sweep_records(table, report, tried, notes));
+    print_result(sweep_kind, {}, sweep_records(table, report, tried, notes, std::nullopt));
   else
     fmt::print("{}{}", notes.taken, sweep_text(table, report, tried));
   return exit_code::yes;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "analysis/studies/sweep/sweep_reading.hpp"
+#include "cli/engine_options.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/lists.hpp"
@@ -239,7 +240,7 @@ Records outcome_records(const Outcome& outcome) {
 }
 
 Records sweep_records(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice,
-                      const SweepNotes& notes) {
+                      const SweepNotes& notes, const std::optional<PlayedBy>& played) {
   std::vector<std::size_t> places(table.rows.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
   const auto point = [&](std::size_t i) { return point_records(table, report, i); };
@@ -273,7 +274,8 @@ Records sweep_records(const SweepTable& table, const SweepReport& report, const 
                [](const NearestRun& nearest) -> Records {
                  return joined(
                      {{{"point", "its place", nearest.row}}, fitting_records(nearest.fitting)});
-               })};
+               }),
+      played_record(played)};
 }
 
 Records sweep_sample() {
@@ -284,7 +286,8 @@ Records sweep_sample() {
   report.scalings.emplace_back().points.emplace_back();
   SweepAdvice advice{{{"", 0, impossible("")}}, NearestRun{}};
   advice.nearest->fitting.single.emplace_back();
-  return sweep_records(table, report, advice, {"", {Assumption{}}, {""}});
+  return sweep_records(table, report, advice, {"", {Assumption{}}, {""}},
+                       PlayedBy{.difference = 0.0});
 }
 
 }  // namespace stepsim

@@ -14,7 +14,7 @@ namespace stepsim {
 std::string sweep_text(const SweepTable& table, const SweepReport& report,
                        const SweepAdvice& advice);
 Records sweep_records(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice,
-                      const SweepNotes& notes);
+                      const SweepNotes& notes, const std::optional<PlayedBy>& played);
 
 std::string search_text(const Search& search, const SearchResult& result);
 Records search_records(const Search& search, const SearchResult& result);

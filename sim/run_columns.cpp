@@ -357,6 +357,7 @@ void write_columns(const Run& run, const ColumnSink& sink) {
   put.value("ranks", ColumnKind::attribute, ranks);
   put.value("makespan", ColumnKind::attribute, run.trace.makespan);
   put.value("activities", ColumnKind::attribute, run.trace.activities);
+  put.value("engine", ColumnKind::attribute, name_of(run.trace.by));
   sink({"lane_sizes", ColumnKind::list_attribute,
         run.lane_sizes.empty() ? std::vector<std::uint32_t>(ranks, 1) : run.lane_sizes});
   put.value("/scenario", ColumnKind::single_value, run.scenario);
@@ -383,6 +384,9 @@ Run read_columns(const ColumnSource& source) {
   get.value("scenario_digest", ColumnKind::attribute, hash);
   get.value("makespan", ColumnKind::attribute, run.trace.makespan);
   get.value("activities", ColumnKind::attribute, run.trace.activities);
+  std::string engine;
+  get.value("engine", ColumnKind::attribute, engine);
+  run.trace.by = played_by(engine);
   get.value("/scenario", ColumnKind::single_value, run.scenario);
   require(hash == digest(run.scenario), "the scenario does not match its digest");
   small_tables(get, run.platform, run.trace.links, run.constants);

@@ -13,7 +13,7 @@
 namespace stepsim {
 
 inline constexpr std::string_view stepsim_version = "0.1.0";
-inline constexpr std::uint32_t run_schema_version = 2;
+inline constexpr std::uint32_t run_schema_version = 3;
 
 // What an HDF5 file of ours holds, by its attributes; nullopt if another program wrote it.
 enum class Stored : std::uint8_t { run, sweep };

@@ -3,6 +3,20 @@
 #include <algorithm>
 
 namespace stepsim {
+namespace {
+
+constexpr std::string_view simgrid_name = "SimGrid ";
+
+}  // namespace
+
+std::string name_of(const PlayedBy& by) {
+  return by.engine == EngineKind::simgrid ? std::string(simgrid_name) + by.version : "own";
+}
+
+PlayedBy played_by(std::string_view name) {
+  if (!name.starts_with(simgrid_name)) return {};
+  return {.engine = EngineKind::simgrid, .version = std::string(name.substr(simgrid_name.size()))};
+}
 
 PlayedBy together(const PlayedBy& one, const PlayedBy& other) {
   PlayedBy both = one.engine == EngineKind::simgrid ? one : other;

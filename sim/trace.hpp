@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -52,6 +53,9 @@ struct PlayedBy {
   }
 };
 
+// "SimGrid 3.32" or "own".
+std::string name_of(const PlayedBy& by);
+PlayedBy played_by(std::string_view name);
 // What is said of a result that both went into.
 PlayedBy together(const PlayedBy& one, const PlayedBy& other);
 

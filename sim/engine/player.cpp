@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -63,11 +64,19 @@ void load_before_second() {
 Trace played_by_simgrid(const Platform& platform, const OpGraph& graph, Watched watched,
                         const std::vector<std::string>& settings) {
   load_before_second();
-  return in_fresh_child([&] {
-    Trace trace;
-    simgrid_entry()(platform, graph, watched, settings, trace);
-    return trace;
-  });
+  try {
+    return in_fresh_child([&] {
+      Trace trace;
+      simgrid_entry()(platform, graph, watched, settings, trace);
+      return trace;
+    });
+  } catch (const UserError&) {
+    throw;
+  } catch (const std::runtime_error& error) {  // SimGrid ends the process on some bad values
+    if (settings.empty()) throw;
+    throw UserError(fmt::format("--cfg: SimGrid gave up with {}: {}", fmt::join(settings, ", "),
+                                error.what()));
+  }
 }
 
 // The operation whose start or end differs most between two traces of one program.
@@ -120,7 +129,7 @@ std::string to_text(const PlayedBy& by) {
                      "(--engine simgrid)",
                      to_text(Seconds{by.simgrid_would_take}))
                : "played by the engine of our own";
-  std::string text = fmt::format("played by SimGrid {}", by.version);
+  std::string text = "played by " + name_of(by);
   if (by.difference)
     text += *by.difference > 0
                 ? fmt::format("; the engine of our own finds the same to {:.0e}", *by.difference)

@@ -86,8 +86,8 @@ try:
     damaged = "is damaged or no run: "
     expect("untouched", message_about(changed(lambda run: None)), "")
     expect("other version",
-           message_about(changed(lambda run: run.attrs.modify("schema_version", np.uint32(3)))),
-           "was written by a later stepsim, 0.1.0: it has schema version 3, and this one reads version 2")
+           message_about(changed(lambda run: run.attrs.modify("schema_version", np.uint32(4)))),
+           "was written by a later stepsim, 0.1.0: it has schema version 4, and this one reads version 3")
     expect("no version", message_about(changed(lambda run: run.attrs.pop("schema_version"))),
            damaged + "schema_version: is missing")
     expect("missing column", message_about(changed(lambda run: run.__delitem__("ops/rank"))),

@@ -10,6 +10,7 @@
 #include "sim/engine/simgrid/simgrid_replay.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <simgrid/engine.h>  // version.h leans on what it includes
 #include <simgrid/version.h>
 
@@ -26,6 +27,8 @@
 #include <utility>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/engine/occupancy.hpp"
 #include "sim/engine/ready_loop.hpp"
 #include "sim/engine/series.hpp"
@@ -124,6 +127,21 @@ std::vector<std::string> engine_arguments(std::span<const std::string> settings)
   return arguments;
 }
 
+// SimGrid's complaint about an unknown key lists all that it knows: "  KEY: (type)value".
+[[noreturn]] void refuse(std::span<const std::string> settings, const std::string& complaint) {
+  std::vector<std::string> known;
+  for (const std::string& line : split(complaint, '\n'))
+    if (line.starts_with("  ")) known.push_back(line.substr(2, line.find(": (") - 2));
+  if (known.empty())
+    throw UserError(
+        fmt::format("--cfg: SimGrid refuses {}: {}", fmt::join(settings, ", "), complaint));
+  for (const std::string& setting : settings)
+    if (const std::string key = setting.substr(0, setting.find(':')); !holds(known, key))
+      throw UserError(fmt::format("--cfg: SimGrid {}.{} has no \"{}\"{}", SIMGRID_VERSION_MAJOR,
+                                  SIMGRID_VERSION_MINOR, key, did_you_mean(key, known)));
+  throw UserError(fmt::format("--cfg: SimGrid refuses {}", fmt::join(settings, ", ")));
+}
+
 // SimGrid reads its configuration once, and knows no other way than arguments of a program.
 sg4::Engine started_engine(std::span<const std::string> settings) {
   std::vector<std::string> arguments = engine_arguments(settings);
@@ -134,7 +152,7 @@ sg4::Engine started_engine(std::span<const std::string> settings) {
     return sg4::Engine(&argc, argv.data());
   } catch (const std::exception& error) {
     if (settings.empty()) throw;
-    throw UserError(fmt::format("--cfg: SimGrid refuses it: {}", error.what()));
+    refuse(settings, error.what());
   }
 }
 

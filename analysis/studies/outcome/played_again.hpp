@@ -1,0 +1,17 @@
+// The one point of a study that a person reads first, played by the engine that plays what is read.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "scenarios/scenario.hpp"
+#include "sim/engine/player.hpp"
+
+namespace stepsim {
+
+// Replays the scenario with these settings. Throws std::logic_error where its step does not take
+// the time that the study found for it, to a billionth.
+PlayedBy play_again(const std::string& data, const std::string& scenario,
+                    std::span<const Setting> settings, double step_time, const Player& player);
+
+}  // namespace stepsim
