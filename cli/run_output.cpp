@@ -84,6 +84,19 @@ std::string title_text(const Scenario& scenario) {
   return text + "\n";
 }
 
+std::string loss_text(const std::optional<LossCost>& loss) {
+  if (!loss) return "";
+  std::string text =
+      fmt::format("lost         {}, {} into a step of {}, which ends there;\n             ",
+                  loss->what, to_text(loss->at), to_text(loss->step));
+  if (!loss->saved) return text + "no checkpoint is saved (job.save.every): the job begins anew\n";
+  return text + fmt::format(
+                    "from the last checkpoint: {} to read it, and {:.10g} steps again in the "
+                    "mean, {}\n",
+                    to_text(loss->resume), loss->steps_again,
+                    to_text(loss->step * loss->steps_again));
+}
+
 std::string rates_text(const Prediction& p, const std::optional<Interval>& interval) {
   std::string text;
   if (p.memory.fit() == Fit::oom)
@@ -264,6 +277,16 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
        {{"ops", "operations of the step", p.operations},
         {"breakdown", "where the time goes: every instant of a rank has one cause",
          breakdown_list(p)},
+        parts_if("lost", "a GPU or link is, during the step, which ends there", p.loss,
+                 [](const LossCost& loss) -> Records {
+                   return {{"what", "is lost", loss.what},
+                           {"at_s", "of the step", loss.at},
+                           {"step_time_s", "of a step without it", loss.step},
+                           {"resume_s", "until the last checkpoint is read",
+                            loss.saved ? std::optional(loss.resume) : std::nullopt},
+                           {"steps_again", "since that, in the mean",
+                            loss.saved ? std::optional(loss.steps_again) : std::nullopt}};
+                 }),
         played_record(p.played_by),
         cost_record(extras.rates, job_time_of(scenario, p)),
         faster_record(extras.faster),
@@ -276,6 +299,8 @@ Records run_sample() {
   p.length.emplace();
   p.saving.emplace();
   p.resuming.emplace();
+  p.loss =
+      LossCost{.what = "", .at = {}, .saved = true, .resume = {}, .steps_again = 0, .step = {}};
   p.wall = p.step_time = {1};
   p.memory = footprint_sample();
   RunExtras extras;
@@ -305,7 +330,7 @@ std::string brief_text(const Prediction& p, const std::optional<Interval>& inter
 
 std::string run_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
   const std::optional<Interval>& interval = extras.interval;
-  std::string text = title_text(scenario) + rates_text(p, interval);
+  std::string text = title_text(scenario) + loss_text(p.loss) + rates_text(p, interval);
   text += beside_text(extras.log, p, interval);
   text += cost_text(extras.rates, job_time_of(scenario, p));
   text += batch_text(scenario.job, p) + saving_text(scenario, p);

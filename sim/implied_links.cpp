@@ -84,6 +84,7 @@ ImpliedLinks::ImpliedLinks(const Machinery& machinery, std::span<const Family> f
       capacity_(machinery.links, 0) {
   for (Rank rank = 0; rank < machinery.ranks; ++rank)  // engines change their capacity
     for (const LinkId engine : machinery.device(rank).engines) pinned_[index(engine)] = 1;
+  for (const LinkId link : machinery.changing) pinned_[index(link)] = 1;
   leave_out(families, twins, true);
   leave_out(families, twins, false);
 }

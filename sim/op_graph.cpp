@@ -22,7 +22,6 @@ bool carries_traffic(OpKind kind) {
 }
 
 void validate(const Pattern& pattern, const Platform& platform) {
-  if (pattern.members.empty()) broken(fmt::format("pattern {} has no members", pattern.name));
   for (const Rank member : pattern.members)
     if (member >= platform.devices.size())
       broken(fmt::format("pattern {}: no rank {}", pattern.name, member));

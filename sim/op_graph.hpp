@@ -80,6 +80,15 @@ struct OpSums {
   void add(const Op& op);
 };
 
+// Traffic of somebody else, over and over while the program runs: the flows of the pattern's first
+// round begin `at`, and again after each period, or later when the ones before have ended.
+struct Neighbour {
+  PatternId pattern = no_pattern;
+  Bytes bytes{};
+  double at = 0;      // s
+  double period = 0;  // s; 0: once
+};
+
 class OpGraph {
  public:
   NameId name(std::string_view text);
@@ -100,6 +109,7 @@ class OpGraph {
   void allocate(const MemoryEffect& effect) {
     if (!sums_only_) memory_.push_back(effect);
   }
+  void beside(const Neighbour& neighbour) { neighbours_.push_back(neighbour); }
   // From now on the operation is an instant: it waits as before, and costs nothing.
   void make_free(OpId id);
   // All work and latencies take `factor` times as long; flows that are capped are slower by it.
@@ -124,6 +134,7 @@ class OpGraph {
   std::span<const std::string> names() const { return names_; }
   std::span<const Pattern> patterns() const { return patterns_; }
   std::span<const MemoryEffect> memory() const { return memory_; }
+  std::span<const Neighbour> neighbours() const { return neighbours_; }
 
  private:
   bool labels_only_ = false;
@@ -139,6 +150,7 @@ class OpGraph {
   std::array<NameId, 256> lately_{};                  // by where a text stands: most come again
   std::vector<Pattern> patterns_;
   std::vector<MemoryEffect> memory_;
+  std::vector<Neighbour> neighbours_;
 };
 
 // Who waits for an operation: the edges turned round, in id order.

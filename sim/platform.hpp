@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/units.hpp"
+#include "sim/changes.hpp"
 
 namespace stepsim {
 
@@ -22,6 +24,7 @@ struct Link {
   // Folding: one simulated flow on this link stands for `weight` equal flows, so each of them is
   // served as if the link had capacity / weight.
   double weight = 1;
+  std::vector<Change> changes{};  // of its capacity, while a program runs
 
   friend bool operator==(const Link&, const Link&) = default;
 };
@@ -32,6 +35,7 @@ struct Device {
   double compute_share = 1;       // rate that compute keeps while a collective runs here
   double collective_share = 1;    // capacity that the engines keep while compute runs here
   std::vector<LinkId> engines{};  // links through which this device drives its collectives
+  std::vector<Change> changes{};  // of its speed, while a program runs
 
   friend bool operator==(const Device&, const Device&) = default;
 };
@@ -39,7 +43,12 @@ struct Device {
 struct Platform {
   std::vector<Link> links;
   std::vector<Device> devices;
+  // s: a device or link is lost, and with it the program; whatever runs then ends there.
+  std::optional<double> lost_at{};
 };
+
+// Whether anything changes while a program runs.
+bool has_changes(const Platform& platform);
 
 // Throws std::logic_error on what no input file may cause: a capacity of zero, an unknown engine.
 void validate(const Platform& platform);

@@ -45,6 +45,7 @@ struct Structure {
 // The two of a message are not alike, and the message back is another one.
 std::vector<Color> roles_in(const Pattern& pattern, std::vector<std::uint32_t>& place_of) {
   std::vector<Color> roles(pattern.members.size(), 0);
+  if (roles.empty()) return roles;  // traffic of nobody here
   for (std::uint32_t i = 0; i < roles.size(); ++i) place_of[pattern.members[i]] = i;
   for (const Round& round : pattern.rounds)
     for (const Flow& flow : round.flows) {
@@ -122,6 +123,9 @@ Colors first_colors(const Machinery& machinery, const Structure& s) {
     c.ranks[rank] = mixed(1, machinery.kinds.empty() ? 0 : machinery.kinds[rank]);
   for (const LinkId link : s.used)
     c.links.push_back(mixed(2, std::bit_cast<Color>(machinery.capacity(link).value)));
+  for (const LinkId link : machinery.changing)
+    if (const std::uint32_t number = s.compact[index(link)]; number != none)
+      c.links[number] = mixed(c.links[number], mixed(11, index(link)));
   for (std::size_t g = 0; g < s.groups.size(); ++g) {
     Color color = mixed(3 + s.family_of[g], s.groups[g]->rounds.size());
     for (const Round& round : s.groups[g]->rounds)
@@ -342,6 +346,7 @@ struct Quotient {
         device.engines.push_back(LinkId{links.of[engine]});
       result.devices.push_back(std::move(device));
     }
+    result.lost_at = machinery.lost_at;
     return result;
   }
 

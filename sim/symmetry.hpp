@@ -30,6 +30,9 @@ struct Machinery {
   std::function<std::uint32_t(LinkId)> sort;
   // Ranks of different kind are never folded together: stragglers, pipeline stages. Empty: equal.
   std::vector<std::uint64_t> kinds;
+  // Links that change while a program runs: each is like no other.
+  std::vector<LinkId> changing{};
+  std::optional<double> lost_at{};  // s: see Platform
 };
 
 // What folding rested on, so that it can be said of other rates whether it would do the same.

@@ -84,7 +84,7 @@ std::uint32_t exit_nic(const Cluster& cluster, const Place& place) {
 bool carry_alike(const Cluster& a, const Cluster& b) {
   const auto facts = [](const Cluster& c) {
     return std::tie(c.name, c.node, c.network, c.nodes, c.gpus_used, c.uneven, c.speeds,
-                    c.slow_links, c.gpu.interference);
+                    c.slow_links, c.events, c.gpu.interference);
   };
   return facts(a) == facts(b);
 }
@@ -109,7 +109,7 @@ bool wired_alike(const Cluster& a, const Cluster& b) {
   const auto facts = [](const Cluster& c) {
     return std::tie(c.name, c.node.name, c.node.parts, c.graph.first_part, c.graph.routes,
                     c.graph.engine_out, c.graph.engine_in, c.nodes, c.gpus_used, c.uneven, c.speeds,
-                    c.slow_links);
+                    c.slow_links, c.events);
   };
   return facts(a) == facts(b) && same_ways(a.node.collectives, b.node.collectives) &&
          a.network.has_value() == b.network.has_value() &&
@@ -173,7 +173,18 @@ std::function<std::uint32_t(LinkId)> sorts_of(const Cluster& cluster) {
   };
 }
 
-Link link_of(const Cluster& cluster, LinkId id) {
+namespace {
+
+// The changes of one link or rank.
+template <class Id>
+std::vector<Change> changes_of(const std::vector<std::pair<Id, Change>>& events, Id id) {
+  std::vector<Change> changes;
+  for (const auto& [which, change] : events)
+    if (which == id) changes.push_back(change);
+  return changes;
+}
+
+Link stated_link(const Cluster& cluster, LinkId id) {
   const Numbering n = numbering(cluster);
   const auto number = static_cast<std::uint32_t>(id);
   constexpr std::array<std::string_view, 3> names{"up", "down", "thread"};
@@ -190,6 +201,14 @@ Link link_of(const Cluster& cluster, LinkId id) {
   }
   const std::uint32_t leaf = (number - n.leaves) / 2;
   return {fmt::format("leaf{}.{}", leaf, names[(number - n.leaves) % 2]), capacity_of(cluster, id)};
+}
+
+}  // namespace
+
+Link link_of(const Cluster& cluster, LinkId id) {
+  Link link = stated_link(cluster, id);
+  link.changes = changes_of(cluster.events.links, id);
+  return link;
 }
 
 std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank) {
@@ -274,6 +293,15 @@ Path from_switch(const Cluster& cluster, Rank rank) {
   return switch_route(cluster, rank, false);
 }
 
+Path network_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
+                   std::uint32_t gpu) {
+  const std::uint32_t first_port = numbering(cluster).ports;
+  Path path;
+  for (const LinkId link : route(cluster, {from, PartKind::gpu, gpu}, {to, PartKind::gpu, gpu}))
+    if (static_cast<std::uint32_t>(link) >= first_port) path.push_back(link);
+  return path;
+}
+
 Device device_of(const Cluster& cluster, Rank rank) {
   const Place place = place_of(cluster, rank);
   return {.name = cluster.nodes > 1 ? fmt::format("node{}.gpu{}", place.node, place.index)
@@ -282,7 +310,8 @@ Device device_of(const Cluster& cluster, Rank rank) {
           .compute_share = cluster.gpu.interference.compute.value.value,
           .collective_share = cluster.gpu.interference.collective.value.value,
           .engines = {engine(cluster, place, cluster.graph.engine_out),
-                      engine(cluster, place, cluster.graph.engine_in)}};
+                      engine(cluster, place, cluster.graph.engine_in)},
+          .changes = changes_of(cluster.events.gpus, rank)};
 }
 
 }  // namespace stepsim

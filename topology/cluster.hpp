@@ -18,6 +18,28 @@
 
 namespace stepsim {
 
+// Traffic of another job between the ports of two nodes: so many bytes through each port that a GPU
+// here uses, over and over.
+struct NodeTraffic {
+  std::uint32_t from = 0, to = 0;  // nodes
+  Bytes bytes{};
+  double at = 0, period = 0;  // s
+
+  friend bool operator==(const NodeTraffic&, const NodeTraffic&) = default;
+};
+
+// What changes while a step runs, counted from its beginning.
+struct ClusterEvents {
+  std::vector<std::pair<LinkId, Change>> links;
+  std::vector<std::pair<Rank, Change>> gpus;
+  std::vector<NodeTraffic> neighbours;
+  std::optional<double> lost_at{};  // s: a GPU or link is lost, and the step ends there
+  std::string lost{};               // which
+
+  bool empty() const { return *this == ClusterEvents{}; }
+  friend bool operator==(const ClusterEvents&, const ClusterEvents&) = default;
+};
+
 struct Cluster {
   std::string name;
   Gpu gpu;
@@ -32,6 +54,7 @@ struct Cluster {
   // shares that single links have of their capacity.
   std::vector<double> speeds;
   std::vector<std::pair<LinkId, double>> slow_links;
+  ClusterEvents events{};
 
   // On the node with the most.
   std::uint32_t gpus_per_node() const {
@@ -78,6 +101,8 @@ Path route(const Cluster& cluster, const Place& from, const Place& to);
 // What all routes of a rank to other nodes have in common, and those from there; nothing when no
 // cable leads there.
 std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank);
+// Between two nodes from port to port, by the network cards that a GPU of this number uses in each.
+Path network_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to, std::uint32_t gpu);
 // The same for a collective: inside a node the devices' engines at both ends belong to it.
 Path collective_route(const Cluster& cluster, Rank from, Rank to);
 // From a GPU into the switch of its node, and back: in-switch reduction.

@@ -71,6 +71,12 @@ constexpr std::array cluster_keys{
                          KeyKind::list)
         .otherwise("none")
         .left_out("[{link: nvlink.gpu3>nvswitch0, share: 0.5}]"),
+    named<ClusterChoice>("events",
+                         "while the step runs: link, gpu or nodes from and to; at, for, "
+                         "period; share, latency, lost, bytes",
+                         KeyKind::list)
+        .otherwise("none")
+        .left_out("[{gpu: 3, at: 0.2 s, for: 0.1 s, share: 0.5}]"),
 };
 
 // Read where the cluster is known.

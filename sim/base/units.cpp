@@ -158,17 +158,17 @@ std::string known_units(Dimension dimension) {
   return list;
 }
 
-std::string to_text(double si_value, Dimension dimension) {
-  if (dimension == Dimension::ratio || si_value == 0 || !std::isfinite(si_value)) {
+std::string to_text(double value, Dimension dimension) {
+  if (dimension == Dimension::ratio || value == 0 || !std::isfinite(value)) {
     const std::string_view unit = si_unit(dimension);
-    return fmt::format("{}{}{}", three_digits(si_value), unit.empty() ? "" : " ", unit);
+    return fmt::format("{}{}{}", three_digits(value), unit.empty() ? "" : " ", unit);
   }
   // The largest unit that leaves a number of one or more, else the smallest there is.
   Unit chosen{.name = "", .factor = HUGE_VAL, .dimension = dimension};
   for (const Unit& unit : units)
-    if (unit.dimension == dimension && !is_binary(unit) && !reaches(chosen, std::fabs(si_value)))
+    if (unit.dimension == dimension && !is_binary(unit) && !reaches(chosen, std::fabs(value)))
       chosen = unit;
-  return fmt::format("{} {}", three_digits(si_value / chosen.factor), chosen.name);
+  return fmt::format("{} {}", three_digits(value / chosen.factor), chosen.name);
 }
 
 std::string to_text(Seconds value) {

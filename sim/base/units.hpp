@@ -116,7 +116,7 @@ std::string to_text(Bytes value);
 std::string to_text(BytesPerSecond value);
 std::string to_text(Flops value);
 std::string to_text(FlopsPerSecond value);
-std::string to_text(double si_value, Dimension dimension);
+std::string to_text(double value, Dimension dimension);
 
 // Binary sizes as message-size tables write them: "64 KiB", "1 GiB"; exact sizes only, else
 // decimal.

@@ -26,6 +26,12 @@ class LinkMeter {
       if (--active_[index(id)] == 0) use_[index(id)].busy.value += now - since_[index(id)];
   }
 
+  // All that is still on its way counts up to now.
+  void close(double now) {
+    for (std::size_t i = 0; i < active_.size(); ++i)
+      if (active_[i] > 0) use_[i].busy.value += now - since_[i];
+  }
+
   std::vector<LinkUse> take() { return std::move(use_); }
 
  private:

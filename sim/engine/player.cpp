@@ -72,10 +72,12 @@ Trace played_by_simgrid(const Platform& platform, const OpGraph& graph, Watched 
     });
   } catch (const UserError&) {
     throw;
+  } catch (const MachineError&) {
+    throw;
   } catch (const std::runtime_error& error) {  // SimGrid ends the process on some bad values
     if (settings.empty()) throw;
-    throw UserError(fmt::format("--cfg: SimGrid gave up with {}: {}", fmt::join(settings, ", "),
-                                error.what()));
+    throw UserError(
+        fmt::format("--cfg: SimGrid gave up with {}: {}", fmt::join(settings, ", "), error.what()));
   }
 }
 

@@ -40,23 +40,32 @@ class ReadyLoop {
         waiting_(waits.counts),
         rounds_done_(graph.size(), 0),
         flows_left_(graph.size(), 0),
+        neighbours_(graph.neighbours().size()),
         load_(platform.devices.size()),
         wanted_(wanted),
+        slow_starts_(std::ranges::any_of(
+            platform.links, [](const Link& link) { return adds_latency(link.changes); })),
         meter_(platform.links) {
     // Checked here and not in the class's head: engines name their loop before they are complete.
     static_assert(TimeEngine<Engine>);
     if (!wanted.times) return;
-    trace_.start.assign(graph.size(), 0);
-    trace_.finish.assign(graph.size(), -1);
+    trace_.start.assign(graph.size(), never);
+    trace_.finish.assign(graph.size(), never);
   }
 
   void begin() {
     for (std::size_t i = 0; i < graph_.size(); ++i)
       if (waiting_[i] == 0) released_.push_back(OpId{static_cast<std::uint32_t>(i)});
     settle();
+    for (std::uint32_t i = 0; i < graph_.neighbours().size(); ++i)
+      engine_.set_timer({graph_.neighbours()[i].at}, neighbour_id(i));
   }
 
+  // Nothing that the engine does from now on changes the trace.
+  bool done() const { return finished_ == graph_.size(); }
+
   void timer_ended(OpId id) {
+    if (is_neighbour(id)) return begin_neighbour(id);
     if (graph_[id].pattern == no_pattern) return finish(id);
     start_flows(id, rounds_done_[index(id)] - 1);
   }
@@ -67,8 +76,10 @@ class ReadyLoop {
   }
 
   void sent(OpId id, const Flow& flow) {
+    if (done()) return;  // a neighbour's, which nobody waits for
     if (wanted_.links) meter_.leave(flow, engine_.now());
     trace_.encounters += flows_under_way_--;
+    if (is_neighbour(id)) return end_neighbour(id);
     if (--flows_left_[index(id)] == 0) next_round(id);
   }
 
@@ -85,17 +96,25 @@ class ReadyLoop {
   }
 
   Trace take() {
-    if (finished_ != graph_.size())
+    if (!done() && !platform_.lost_at)
       throw std::logic_error(
           fmt::format("{} operations never finished", graph_.size() - finished_));
+    if (!done()) cut(*platform_.lost_at);
     if (wanted_.links) {
       trace_.ready = first_arrivals(graph_, trace_);
+      meter_.close(trace_.makespan.value);
       trace_.links = meter_.take();
     }
     return std::move(trace_);
   }
 
  private:
+  static constexpr double never = -1;  // in columns of times
+
+  struct NeighbourState {
+    std::uint32_t flows = 0;  // under way
+    bool due = false;         // the next ones begin when these have ended
+  };
   struct Load {
     std::uint32_t computations = 0;
     std::size_t compute_state = 0;
@@ -143,8 +162,9 @@ class ReadyLoop {
       return finish(id);
     }
     rounds_done_[index(id)] = round + 1;
-    if (pattern.rounds[round].latency.value <= 0) return start_flows(id, round);
-    set_timer(pattern.rounds[round].latency, id);
+    const Seconds latency = pattern.rounds[round].latency + more_latency(pattern.rounds[round]);
+    if (latency.value <= 0) return start_flows(id, round);
+    set_timer(latency, id);
   }
 
   void start_flows(OpId id, std::uint32_t round) {
@@ -162,6 +182,62 @@ class ReadyLoop {
     }
     flows_left_[index(id)] = started;
     if (started == 0) next_round(id);
+  }
+
+  // Neighbours have the numbers behind those of operations.
+  OpId neighbour_id(std::uint32_t number) const {
+    return OpId{static_cast<std::uint32_t>(graph_.size()) + number};
+  }
+  bool is_neighbour(OpId id) const { return index(id) >= graph_.size(); }
+
+  void begin_neighbour(OpId id) {
+    if (done()) return;
+    const Neighbour& neighbour = graph_.neighbours()[index(id) - graph_.size()];
+    if (neighbour.period > 0) engine_.set_timer({neighbour.period}, id);
+    NeighbourState& state = neighbours_[index(id) - graph_.size()];
+    state.due = state.flows > 0;
+    if (!state.due) send_neighbour(id, neighbour, state);
+  }
+
+  void end_neighbour(OpId id) {
+    NeighbourState& state = neighbours_[index(id) - graph_.size()];
+    if (--state.flows > 0 || !state.due) return;
+    state.due = false;
+    send_neighbour(id, graph_.neighbours()[index(id) - graph_.size()], state);
+  }
+
+  void send_neighbour(OpId id, const Neighbour& neighbour, NeighbourState& state) {
+    const auto& flows = graph_.patterns()[index(neighbour.pattern)].rounds.front().flows;
+    for (std::uint32_t number = 0; number < flows.size(); ++number) {
+      if (flows[number].wire * neighbour.bytes.value <= 0) continue;
+      ++state.flows;
+      if (wanted_.links) meter_.enter(flows[number], neighbour.bytes, engine_.now());
+      ++trace_.activities;
+      ++flows_under_way_;
+      engine_.send(neighbour.pattern, 0, number, neighbour.bytes, id);
+    }
+  }
+
+  // The longest that changes of its links add now.
+  Seconds more_latency(const Round& round) const {
+    double most = 0;
+    if (slow_starts_)
+      for (const Flow& flow : round.flows) {
+        double sum = 0;
+        for (const LinkId link : flow.path)
+          sum += latency_at(platform_.links[index(link)].changes, engine_.now());
+        most = std::max(most, sum);
+      }
+    return {most};
+  }
+
+  // Whatever has not ended ends when the program is lost.
+  void cut(double lost_at) {
+    trace_.makespan.value = lost_at;
+    for (std::size_t i = 0; i < trace_.finish.size(); ++i) {
+      if (trace_.start[i] == never) trace_.start[i] = lost_at;
+      if (trace_.finish[i] == never) trace_.finish[i] = lost_at;
+    }
   }
 
   void set_timer(Seconds delay, OpId id) {
@@ -216,10 +292,12 @@ class ReadyLoop {
   std::uint64_t flows_under_way_ = 0;
   std::vector<std::uint32_t> waiting_;
   std::vector<std::uint32_t> rounds_done_, flows_left_;
+  std::vector<NeighbourState> neighbours_;
   std::vector<OpId> released_, batch_;
   std::vector<Load> load_;
   std::vector<Rank> changed_;
   Wanted wanted_;
+  bool slow_starts_;  // some change of a link adds to latencies
   LinkMeter meter_;
 };
 

@@ -28,6 +28,7 @@ std::vector<std::uint64_t> crossings(std::size_t links, const OpGraph& graph) {
 Series::Series(std::span<const Link> links, const OpGraph& graph)
     : links_(links), first_(links.size(), unused), next_(links.size(), unused) {
   share_.assign(links.size(), 1);
+  changed_.assign(links.size(), 1);
   const std::vector<std::uint64_t> sums = crossings(links.size(), graph);
   std::unordered_map<std::uint64_t, LinkId> last;  // looked up, never iterated
   for (std::uint32_t i = 0; i < links.size(); ++i) {
@@ -43,7 +44,8 @@ double Series::width(LinkId id) const {
   double width = std::numeric_limits<double>::infinity();
   for (LinkId at = first(id); at != unused; at = next_[index(at)]) {
     const Link& link = links_[index(at)];
-    width = std::min(width, share_[index(at)] * link.capacity.value / link.weight);
+    width = std::min(width,
+                     share_[index(at)] * changed_[index(at)] * link.capacity.value / link.weight);
   }
   return width;
 }

@@ -19,15 +19,17 @@ class Series {
   LinkId first(LinkId id) const { return first_[index(id)]; }
   // What the series of a link carries for one flow, in B/s.
   double width(LinkId id) const;
-  // The link has this share of its capacity from now on.
+  // The link has this share of its capacity from now on: beside compute, and by a change that the
+  // platform foresees.
   void scale(LinkId id, double share) { share_[index(id)] = share; }
+  void change(LinkId id, double share) { changed_[index(id)] = share; }
 
  private:
   static constexpr LinkId unused{0xFFFFFFFF};
 
   std::span<const Link> links_;
   std::vector<LinkId> first_, next_;  // the members of a series as a chain in id order
-  std::vector<double> share_;
+  std::vector<double> share_, changed_;
 };
 
 }  // namespace stepsim

@@ -197,7 +197,7 @@ TEST_CASE("a stack of FSDP has no stages of DeepSpeed, one of Megatron only the 
   const TemporaryFolder folder;
   const Asked asked{written(folder, distributed),
                     {{"stack", "fsdp2-eager"}, {"strategy", "{zero: fsdp}"}}};
-  for (const Change& change : known_changes(data, asked.scenario))
+  for (const KnownChange& change : known_changes(data, asked.scenario))
     CHECK(change.settings.front() != Setting{"strategy.zero", "3"});
   for (const std::vector<Setting>& change : same_job_changes(data, asked.scenario))
     CHECK(change.front() != Setting{"strategy.zero", "3"});
@@ -208,7 +208,7 @@ TEST_CASE("another micro-batch of a sweep's point keeps the rows, or says what b
   const Asked asked{"llama32-3b-sft-zero3",
                     {{"job.micro_batch", "2"}, {"job.gradient_accumulation", "4"}}};
   std::vector<std::string> texts;
-  for (const Change& change : known_changes(data, asked.scenario))
+  for (const KnownChange& change : known_changes(data, asked.scenario))
     texts.push_back(change_text(change.settings, change.rows));
   CHECK(holds(texts, "job.micro_batch: 4, job.gradient_accumulation: 2"));
   CHECK(holds(texts, "job.micro_batch: 16 (8 times the rows)"));

@@ -391,14 +391,32 @@ Machinery machinery_of(const Cluster& cluster) {
   std::vector<std::uint64_t> kinds;  // equally fast or not
   kinds.reserve(cluster.speeds.size());
   for (const double speed : cluster.speeds) kinds.push_back(std::bit_cast<std::uint64_t>(speed));
+  const ClusterEvents& events = cluster.events;
+  if (!events.gpus.empty()) kinds.resize(cluster.ranks(), 0);
+  for (const auto& [rank, change] : events.gpus) kinds[rank] = rank + 1;  // like no other
   return {.ranks = cluster.ranks(),
           .links = link_count(cluster),
           .capacity = capacities_of(cluster),
           .link = [&cluster](LinkId id) { return link_of(cluster, id); },
           .device = [&cluster](Rank rank) { return device_of(cluster, rank); },
-          .sort = cluster.slow_links.empty() ? sorts_of(cluster)
-                                             : std::function<std::uint32_t(LinkId)>{},
-          .kinds = std::move(kinds)};
+          .sort = cluster.slow_links.empty() && events.empty()
+                      ? sorts_of(cluster)
+                      : std::function<std::uint32_t(LinkId)>{},
+          .kinds = std::move(kinds),
+          .changing = mapped(events.links, &std::pair<LinkId, Change>::first),
+          .lost_at = events.lost_at};
+}
+
+CollectivePlan plan_neighbours(const Cluster& cluster) {
+  CollectivePlan plan;
+  for (const NodeTraffic& each : cluster.events.neighbours) {
+    Pattern pattern{.name = "neighbour", .rounds = {{}}, .occupancy = 0};
+    for (std::uint32_t gpu = 0; gpu < cluster.gpus_per_node(); ++gpu)
+      if (Path path = network_route(cluster, each.from, each.to, gpu); !path.empty())
+        pattern.rounds.front().flows.push_back({.path = std::move(path), .share = 1, .wire = 1});
+    plan.candidates.push_back({"neighbour", "", {std::move(pattern)}, {}});
+  }
+  return plan;
 }
 
 CollectivePlan plan_file(const Cluster& cluster, FileAccess access, std::span<const Rank> ranks,

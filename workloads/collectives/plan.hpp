@@ -61,6 +61,8 @@ CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups);
 // Traffic of single ranks as a plan with one candidate: copies between a GPU and host memory.
 enum class Copy : std::uint8_t { h2d, d2h };
 CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks);
+// The traffic of other jobs: a candidate for each of them, in their order.
+CollectivePlan plan_neighbours(const Cluster& cluster);
 
 // Files on the drives of a rank's node. A process writes or reads at most `rate.most` by itself; of
 // its bytes `rate.share` pass the drive, the rest another process has brought to memory.

@@ -38,6 +38,7 @@ enum class Plan : std::uint8_t {
   node_exchange,  // between those of such a group that share a node
   from_drive,     // past the page cache, as fast as the drives are
   to_drive,
+  neighbours,   // of other jobs: nobody waits for it
   tensor_pass,  // pieces of tokens from rank to rank of a layer, by the devices' copy engines
   // Of a pipeline.
   to_next_stage,  // every rank to the one of equal place in the next stage, the last to the first

@@ -22,6 +22,12 @@ Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> pla
   return traffic;
 }
 
+PatternId first_pattern(const Traffic& traffic, std::size_t family) {
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < family; ++i) before += traffic.folded.families[i].size();
+  return PatternId{static_cast<std::uint32_t>(before)};
+}
+
 ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written)
     : traffic_(traffic),
       written_(written),

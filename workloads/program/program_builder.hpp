@@ -25,6 +25,9 @@ struct Traffic {
 Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> plans,
                      Folding folding);
 
+// The number that a program's graph gives to the first pattern of a family.
+PatternId first_pattern(const Traffic& traffic, std::size_t family);
+
 // The whole, to be replayed; the same with the memory of one lane of each part alone, since all
 // hold the same; or only what memory in program order needs, or only sums: see OpGraph.
 enum class Written : std::uint8_t { whole, figures, memory, sums };

@@ -140,6 +140,7 @@ Plans step_plans(const Cluster& cluster, const TrafficNeeds& needs) {
   plan_experts(plans, plan);
   plan_layers(plans, plan);
   plan_offload(plans, plan);
+  plans[Plan::neighbours] = plan_neighbours(cluster);
   return plans;
 }
 

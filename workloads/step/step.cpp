@@ -109,6 +109,17 @@ void write_alike(StepProgram& program, const RankPart& rank, Written written) {
   program.resident.mapped_before_update = mapped;
 }
 
+void add_neighbours(StepProgram& program, const ClusterEvents& events) {
+  const std::size_t family = program.traffic.first_family[index(Plan::neighbours)];
+  for (std::size_t i = 0; i < events.neighbours.size(); ++i) {
+    const NodeTraffic& each = events.neighbours[i];
+    program.graph.beside({.pattern = first_pattern(program.traffic, family + i),
+                          .bytes = each.bytes,
+                          .at = each.at,
+                          .period = each.period});
+  }
+}
+
 }  // namespace
 
 StepProgram prepare_step(const RankPart& rank, Folding folding) {
@@ -138,6 +149,7 @@ void write_step(StepProgram& program, const RankPart& rank, Written written) {
     program.graph = write_pipeline(rank, program.traffic,
                                    written == Written::memory ? Written::figures : written);
   stretch(program.graph, rank.input.stack.stretch(rank.input.job));
+  add_neighbours(program, rank.input.cluster.events);
 }
 
 StepProgram build_step(const StepInput& input, Folding folding, Written written) {

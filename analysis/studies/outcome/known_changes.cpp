@@ -111,7 +111,7 @@ std::string said_stack(const Scenario& scenario) {
 }
 
 // With the rows of a step as they are, where that comes out even.
-Change micro_batch_change(const Job& job, const char* micro_batch) {
+KnownChange micro_batch_change(const Job& job, const char* micro_batch) {
   if (auto settings = with_micro_batch(job, micro_batch); !settings.empty()) return {settings};
   return {{{"job.micro_batch", micro_batch}},
           std::stod(micro_batch) / static_cast<double>(job.micro_batch)};
@@ -125,8 +125,8 @@ std::string rows_text(double rows) {
 
 }  // namespace
 
-std::vector<Change> known_changes(const std::string& data, const Scenario& scenario) {
-  std::vector<Change> all;
+std::vector<KnownChange> known_changes(const std::string& data, const Scenario& scenario) {
+  std::vector<KnownChange> all;
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
       if (key != sharding_key || has_sharding(scenario.stack, value))

@@ -13,14 +13,14 @@ namespace stepsim {
 inline constexpr double worth_showing = 0.005;
 
 // Settings that go together.
-struct Change {
+struct KnownChange {
   std::vector<Setting> settings;
   double rows = 1;  // of a step, over those that it had before
 };
 
 // Every change that is known here, other jobs and machines among them. One that means nothing for
 // the scenario, or changes nothing, or is worse, drops out when it is tried.
-std::vector<Change> known_changes(const std::string& data, const Scenario& scenario);
+std::vector<KnownChange> known_changes(const std::string& data, const Scenario& scenario);
 
 // Those under which a step still works on the same rows on the same GPUs, the most promising first:
 // a micro-batch changes with the number of micro-batches. None of them repeats what the scenario

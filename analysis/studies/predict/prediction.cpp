@@ -57,6 +57,7 @@ Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how) {
   Prediction result;
   result.saving = saving_cost(scenario, how.player);
   result.resuming = resuming_cost(scenario, how.player);
+  result.loss = loss_cost(scenario, how.player);
   result.operations = step.operations;
   result.played_by = trace.by;
   result.step_time = trace.makespan;

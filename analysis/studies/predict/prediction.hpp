@@ -25,6 +25,7 @@ struct Prediction {
   std::optional<RunLength> length;
   std::optional<SavingCost> saving;
   std::optional<ResumingCost> resuming;
+  std::optional<LossCost> loss;  // then the step's time is the one until it is lost
   Seconds wall;  // of the whole job, or of what is left when it is resumed; 0: no length is given
   Breakdown breakdown;
   Footprint memory;

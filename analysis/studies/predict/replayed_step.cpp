@@ -47,9 +47,10 @@ Few fewest(const StepInput& input, std::int64_t alone = 5) {
 // A few are written twice, and may not repeat themselves: then all are written as well.
 constexpr std::int64_t least_saving = 3;
 
-// Only where most of the work is saved; nothing repeats where all micro-batches go forward first.
+// Only where most of the work is saved; nothing repeats where all micro-batches go forward first,
+// or where the machine changes meanwhile.
 std::optional<Few> first_try(const StepInput& input, const Few& few) {
-  if (input.job.only_update ||
+  if (input.job.only_update || !input.cluster.events.empty() ||
       input.strategy.pipeline_parallel.schedule == PipelineSchedule::gpipe ||
       least_saving * few.batches > input.job.accumulation)
     return std::nullopt;

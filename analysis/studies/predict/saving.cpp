@@ -1,5 +1,6 @@
 #include "analysis/studies/predict/saving.hpp"
 
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
@@ -31,6 +32,21 @@ std::optional<ResumingCost> resuming_cost(const Scenario& scenario, const Player
   if (scenario.job.resume.skip == SkipData::batches)
     cost.skipped = skipped_iterations(scenario.job, run_length(scenario));
   cost.time = replayed(build_resume(input, cost.skipped, Folding::automatic), player);
+  return cost;
+}
+
+std::optional<LossCost> loss_cost(const Scenario& scenario, const Player& player) {
+  const ClusterEvents& events = scenario.cluster.events;
+  if (!events.lost_at) return std::nullopt;
+  Scenario whole = scenario;
+  whole.cluster.events.lost_at.reset();
+  const StepInput input = step_input(whole);
+  LossCost cost{.what = events.lost, .at = {*events.lost_at}};
+  cost.step = replay_step(input, {.player = player}).trace.makespan;
+  cost.saved = scenario.job.save.every > 0;
+  if (!cost.saved) return cost;
+  cost.resume = replayed(build_resume(input, 0, Folding::automatic), player);
+  cost.steps_again = scenario.job.save.every / 2.0;
   return cost;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "analysis/memory_timeline.hpp"
 #include "scenarios/run_length.hpp"
@@ -23,7 +24,18 @@ struct ResumingCost {
   Seconds time;        // until the first step begins, the loading of the model left out
 };
 
+// A GPU or link is lost during the step: what lies between that and the same place again.
+struct LossCost {
+  std::string what;        // "GPU 3"
+  Seconds at;              // of the step
+  bool saved = false;      // there are checkpoints; else the job begins anew
+  Seconds resume;          // until the last one is read
+  double steps_again = 0;  // since that one, in the mean
+  Seconds step;            // that nothing is lost in
+};
+
 std::optional<SavingCost> saving_cost(const Scenario& scenario, const Player& player = {});
 std::optional<ResumingCost> resuming_cost(const Scenario& scenario, const Player& player = {});
+std::optional<LossCost> loss_cost(const Scenario& scenario, const Player& player = {});
 
 }  // namespace stepsim

@@ -17,7 +17,7 @@ constexpr std::size_t most_shown = 3;
 
 // Nothing is known of a change that the scenario has no place for.
 Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Setting> settings,
-                  const Change& change) {
+                  const KnownChange& change) {
   append(settings, change.settings);
   try {
     return evaluate(data, plan.scenario, settings);
@@ -44,7 +44,7 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
   const double now = row.outcome.of("tokens_per_second").value_or(0);
   if (now <= 0) return {};
   const std::vector<Setting> settings = settings_of(plan, row.values);
-  const std::vector<Change> candidates =
+  const std::vector<KnownChange> candidates =
       known_changes(data, load_scenario(data, plan.scenario, settings));
   std::vector<WhatIf> found;
   const auto task = [&](std::size_t i) { return answer_to(data, plan, settings, candidates[i]); };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "sim/engine/occupancy.hpp"
 #include "sim/engine/own/sharing.hpp"
@@ -56,11 +57,16 @@ class Engine {
   }
 
   Trace run(ReadyLoop<Engine>& loop) {
+    begin_changes();
     loop.begin();
     set_rates();
-    while (!events_.empty()) {
+    while (!events_.empty() && !loop.done()) {
       const Event next = pop();
       if (is_old(next)) continue;
+      if (platform_.lost_at && next.time > *platform_.lost_at) {
+        now_ = *platform_.lost_at;
+        break;
+      }
       now_ = std::max(now_, next.time);
       end(next, loop);
       while (!events_.empty() && events_.front().time <= now_ * one_moment) {
@@ -74,11 +80,13 @@ class Engine {
   }
 
  private:
+  // Versions that no activity has.
   static constexpr std::uint32_t timer = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t change = timer - 1;
 
   struct Event {
     double time = 0;
-    std::uint32_t what = 0;     // a slot; of a timer the operation
+    std::uint32_t what = 0;     // a slot; of a timer the operation, of a change who changes
     std::uint32_t version = 0;  // of the slot when this was foreseen
 
     bool operator<(const Event& other) const { return time > other.time; }  // the next one on top
@@ -93,6 +101,7 @@ class Engine {
   };
   struct Running {
     std::vector<double> rates;  // [state]
+    double share = 1;           // of its speed, by a change
     std::size_t state = 0;
     bool changed = false;
     std::vector<std::uint32_t> running{};  // slots; they share the device
@@ -110,7 +119,7 @@ class Engine {
   }
   // Another rate came in between.
   bool is_old(const Event& event) const {
-    return event.version != timer && activities_[event.what].version != event.version;
+    return event.version < change && activities_[event.what].version != event.version;
   }
 
   std::uint32_t take_slot() {
@@ -132,7 +141,33 @@ class Engine {
     changed_.push_back(rank);
   }
 
+  // Links first, then devices.
+  void begin_changes() {
+    for (std::uint32_t i = 0; i < platform_.links.size() + platform_.devices.size(); ++i)
+      if (!changes_of(i).empty()) take_change(i);
+  }
+
+  std::span<const Change> changes_of(std::uint32_t part) const {
+    const std::size_t links = platform_.links.size();
+    return part < links ? std::span(platform_.links[part].changes)
+                        : std::span(platform_.devices[part - links].changes);
+  }
+
+  void take_change(std::uint32_t part) {
+    const std::size_t links = platform_.links.size();
+    const std::span<const Change> changes = changes_of(part);
+    const double share = share_at(changes, now_);
+    if (part < links) {
+      sharing_.change(LinkId{part}, share);
+    } else {
+      devices_[part - links].share = share;
+      note(static_cast<Rank>(part - links));
+    }
+    if (const auto next = next_change(changes, now_)) push({*next, part, change});
+  }
+
   void end(const Event& event, ReadyLoop<Engine>& loop) {
+    if (event.version == change) return take_change(event.what);
     if (event.version == timer) return loop.timer_ended(OpId{event.what});
     Activity& activity = activities_[event.what];
     const OpId op = activity.op;
@@ -154,7 +189,8 @@ class Engine {
     for (const Rank rank : changed_) {
       Running& device = devices_[rank];
       device.changed = false;
-      const double each = device.rates[device.state] / static_cast<double>(device.running.size());
+      const double each =
+          device.share * device.rates[device.state] / static_cast<double>(device.running.size());
       for (const std::uint32_t slot : device.running) set_rate(slot, each);
     }
     changed_.clear();
@@ -168,7 +204,7 @@ class Engine {
     activity.since = now_;
     activity.rate = rate;
     ++activity.version;
-    if (activity.version == timer) activity.version = 0;
+    if (activity.version == change) activity.version = 0;
     push({now_ + activity.left / rate, slot, activity.version});
   }
 

@@ -84,6 +84,16 @@ void Sharing::leave(Slot slot) {
 void Sharing::scale(LinkId link, double share) {
   if (!series_.used(link)) return;
   series_.scale(link, share);
+  take_width(link);
+}
+
+void Sharing::change(LinkId link, double share) {
+  if (!series_.used(link)) return;
+  series_.change(link, share);
+  take_width(link);
+}
+
+void Sharing::take_width(LinkId link) {
   const auto first = static_cast<std::uint32_t>(index(series_.first(link)));
   const double width = series_.width(link);
   if (constraints_[first].capacity == width) return;

@@ -22,8 +22,9 @@ class Sharing {
   // That flow of a round begins, or ends.
   void enter(Slot slot, PatternId pattern, std::uint32_t round, std::uint32_t number);
   void leave(Slot slot);
-  // A link has this share of its capacity from now on.
+  // A link has this share of its capacity from now on, beside compute or by a change.
   void scale(LinkId link, double share);
+  void change(LinkId link, double share);
 
   // Those whose rate is another one since the last call. Valid until the next call.
   std::span<const Slot> settle();
@@ -63,6 +64,7 @@ class Sharing {
   }
   void add_route(const Flow& flow, std::vector<std::uint32_t>& number_of);
   void note(std::uint32_t link);
+  void take_width(LinkId link);
   void search(std::uint32_t link);
   void find_rates();
   double least_share();

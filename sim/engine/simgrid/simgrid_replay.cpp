@@ -19,6 +19,9 @@
 #include <cmath>
 #include <csignal>
 #include <deque>
+#include <functional>
+#include <optional>
+#include <simgrid/kernel/ProfileBuilder.hpp>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
@@ -130,8 +133,8 @@ std::vector<std::string> engine_arguments(std::span<const std::string> settings)
 // SimGrid's complaint about an unknown key lists all that it knows: "  KEY: (type)value".
 [[noreturn]] void refuse(std::span<const std::string> settings, const std::string& complaint) {
   std::vector<std::string> known;
-  for (const std::string& line : split(complaint, '\n'))
-    if (line.starts_with("  ")) known.push_back(line.substr(2, line.find(": (") - 2));
+  for (const std::string_view line : split(complaint, '\n'))
+    if (line.starts_with("  ")) known.emplace_back(line.substr(2, line.find(": (") - 2));
   if (known.empty())
     throw UserError(
         fmt::format("--cfg: SimGrid refuses {}: {}", fmt::join(settings, ", "), complaint));
@@ -169,6 +172,25 @@ class Names {
   std::unordered_set<std::string> taken_;
 };
 
+// A profile of SimGrid that follows changes: events one by one, as far as somebody plays on. Its
+// dates count from the event before.
+simgrid::kernel::profile::Profile* profile_of(const std::string& name, std::vector<Change> changes,
+                                              const bool& plays_on,
+                                              std::function<double(double)> value_at) {
+  using simgrid::kernel::profile::DatedValue;
+  return simgrid::kernel::profile::ProfileBuilder::from_callback(
+      name,
+      [changes = std::move(changes), value_at = std::move(value_at), &plays_on, time = 0.0,
+       first = true](std::vector<DatedValue>& values) mutable {
+        if (std::exchange(first, false)) return void(values.emplace_back(0, value_at(0)));
+        const auto next = plays_on ? next_change(changes, time) : std::nullopt;
+        if (!next) return;
+        values.emplace_back(*next - time, value_at(*next));
+        time = *next;
+      },
+      -1);
+}
+
 // Hosts and links in SimGrid for the devices and paths of a program.
 class Machine {
  public:
@@ -178,6 +200,10 @@ class Machine {
     for (const Device& device : platform.devices) {
       sg4::Host* host = add_host(*zone_, names_.of(device.name),
                                  occupancy.rates(device, device.speed * work_per_second));
+      if (!device.changes.empty())
+        host->set_speed_profile(
+            profile_of("speed of " + host->get_name(), device.changes, plays_on_,
+                       [&device](double time) { return share_at(device.changes, time); }));
       devices_.push_back(host->seal());
     }
     links_.resize(platform.links.size(), nullptr);
@@ -195,6 +221,8 @@ class Machine {
     return {sources_[id / columns_], targets_[id % columns_]};
   }
   double units() const { return units_; }
+  // From now on nothing needs to change any more.
+  void stop_changes() { plays_on_ = false; }
   sg4::Host* device(Rank rank) const { return devices_[rank]; }
 
   void set_compute(Rank rank, std::size_t state) { devices_[rank]->set_pstate(state); }
@@ -240,20 +268,35 @@ class Machine {
   sg4::Link* open(LinkId id) {
     sg4::Link*& link = links_[index(id)];
     if (link != nullptr) return link;
-    const double full = series_.width(id);
-    link =
-        add_link(*zone_, names_.of(platform_.links[index(id)].name), units_ * full * stated_width);
+    const double stated = units_ * series_.width(id) * stated_width;
+    link = add_link(*zone_, names_.of(platform_.links[index(id)].name), stated);
     link->set_sharing_policy(sg4::Link::SharingPolicy::NONLINEAR,
-                             [this, id, full](double stated, int) {
-                               return stated / stated_width * (series_.width(id) / full);
-                             });
+                             [this, id](double, int) { return units_ * series_.width(id); });
+    follow_changes(id, link, stated);
     return link->set_latency(0)->seal();
+  }
+
+  // The profile says when a link of the series changes; by how much, the callback asks the series.
+  void follow_changes(LinkId first, sg4::Link* link, double stated) {
+    std::vector<Change> changes;
+    for (std::uint32_t i = 0; i < platform_.links.size(); ++i)
+      if (series_.used(LinkId{i}) && series_.first(LinkId{i}) == first)
+        append(changes, platform_.links[i].changes);
+    if (changes.empty()) return;
+    link->set_bandwidth_profile(profile_of("bandwidth of " + link->get_name(), std::move(changes),
+                                           plays_on_, [stated](double) { return stated; }));
+    if (std::exchange(follows_, true)) return;
+    sg4::Link::on_bandwidth_change_cb([this](const sg4::Link&) {
+      for (std::uint32_t i = 0; i < platform_.links.size(); ++i)
+        if (const Link& each = platform_.links[i]; !each.changes.empty())
+          series_.change(LinkId{i}, share_at(each.changes, sg4::Engine::get_clock()));
+    });
   }
 
   // Each flow on it gets its whole width.
   sg4::Link* pipe(std::size_t route) {
-    return zone_
-        ->create_link(names_.of(fmt::format("limit {}", route)), units_ * routes_[route]->rate_cap)
+    return add_link(*zone_, names_.of(fmt::format("limit {}", route)),
+                    units_ * routes_[route]->rate_cap)
         ->set_sharing_policy(sg4::Link::SharingPolicy::FATPIPE)
         ->set_latency(0)
         ->seal();
@@ -263,6 +306,7 @@ class Machine {
   const double units_;
   Series series_;
   Names names_;
+  bool plays_on_ = true, follows_ = false;
   sg4::NetZone* zone_ = nullptr;
   std::vector<sg4::Host*> devices_, sources_, targets_;
   std::vector<sg4::Link*> links_;
@@ -281,7 +325,7 @@ class SimGridEngine {
   void set_timer(Seconds delay, OpId op) {
     simgrid::kernel::timer::Timer::set(now() + delay.value, [this, op] {
       loop_->timer_ended(op);
-      loop_->settle();
+      settle();
     });
   }
 
@@ -304,11 +348,16 @@ class SimGridEngine {
   void set_compute(Rank rank, std::size_t state) { machine_.set_compute(rank, state); }
   void slow_engines(Rank rank, bool slow) { machine_.slow_engines(rank, slow); }
 
-  Trace run(ReadyLoop<SimGridEngine>& loop, sg4::Engine& engine) {
+  Trace run(ReadyLoop<SimGridEngine>& loop, sg4::Engine& engine, std::optional<double> lost_at) {
     loop_ = &loop;
     on_completion([this](const sg4::Activity& activity) { completed(activity); });
     loop.begin();
-    engine.run();
+    if (lost_at)
+      engine.run_until(*lost_at);
+    else
+      engine.run();
+    // SimGrid complains of handles that end before what they are of: these end with the process.
+    for (Slot& slot : slots_) slot.activity.detach();
     return loop.take();
   }
 
@@ -329,6 +378,11 @@ class SimGridEngine {
     activity->start();
   }
 
+  void settle() {
+    loop_->settle();
+    if (loop_->done()) machine_.stop_changes();
+  }
+
   void completed(const sg4::Activity& activity) {
     Slot* slot = activity.get_data<Slot>();
     const Slot done = std::exchange(*slot, {});
@@ -337,7 +391,7 @@ class SimGridEngine {
       loop_->computed(done.op);
     else
       loop_->sent(done.op, *done.flow);
-    loop_->settle();
+    settle();
   }
 
   const OpGraph& graph_;
@@ -363,7 +417,7 @@ Trace simgrid_replay(const Platform& platform, const OpGraph& graph, Watched wat
   ReadyLoop<SimGridEngine> loop(
       platform, graph, occupancy, waits, simgrid,
       {.times = watched != Watched::makespan, .links = watched == Watched::everything});
-  Trace trace = simgrid.run(loop, engine);
+  Trace trace = simgrid.run(loop, engine, platform.lost_at);
   trace.by.engine = EngineKind::simgrid;
   trace.by.version = fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR);
   return trace;
