@@ -1,6 +1,7 @@
 // `serve`: a page to try settings on, for the browser of whoever started it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -8,10 +9,14 @@
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/serve/offered.hpp"
 #include "cli/serve/server.hpp"
 #include "cli/serve/shut_in.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/base/machine_error.hpp"
+#include "sim/process/worker.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -84,7 +89,8 @@ int serve_command(const CommandLine& line) {
   const std::string address = options->get("address").value_or(std::string(usual_address));
   const Listening where{
       address,
-      static_cast<std::uint16_t>(count_of(*options, "port", 0, most_port).value_or(usual_port))};
+      static_cast<std::uint16_t>(count_of(*options, "port", 0, most_port).value_or(usual_port)),
+      {.long_ones = std::clamp<std::size_t>(usual_workers() / 2, 2, 8)}};
   if (!is_of_this_machine_alone(address))
     fmt::print(stderr,
                "stepsim: warning: everybody who reaches {} can call, and what is said is not "
@@ -92,15 +98,24 @@ int serve_command(const CommandLine& line) {
                address);
   Serving serving{.data = absolute_catalogue(line.data),
                   .folders = mapped(options->words, absolute_folder),
-                  .hosts = {std::string(usual_address), "localhost", "[::1]", host_of(address)},
+                  .hosts = {std::string(usual_address), "localhost", "[::1]",
+                            in_small_letters(host_of(address))},
                   .token = random_token(),
                   .shut_in = can_shut_in()};
   serving.readable = catalogue_folders(serving.data);
   append(serving.readable, serving.folders);
+  try {
+    load_simgrid();  // before requests are kept from other files
+    serving.player = Player(EngineChoice::automatic);
+  } catch (const MachineError& error) {
+    fmt::print(stderr, "stepsim: note: {}\n", error.what());
+  }
   if (!serving.shut_in)
     fmt::print(stderr,
                "stepsim: note: this kernel has no Landlock to keep other files from requests, so "
                "no files can be dropped\n");
+  for (const Problem& problem : read_offered(serving).left_out)
+    fmt::print(stderr, "stepsim: note: left out: {}\n", to_text(problem));
   serve(serving, where, [&](std::uint16_t port) { print_link(serving, address, port); });
   return exit_code::yes;
 }

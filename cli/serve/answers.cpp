@@ -13,6 +13,7 @@
 #include "cli/run_output.hpp"
 #include "cli/runs.hpp"
 #include "cli/scenarios.hpp"
+#include "cli/serve/offered.hpp"
 #include "cli/shell_word.hpp"
 #include "scenarios/entries.hpp"
 #include "scenarios/import/opened_source.hpp"
@@ -33,57 +34,13 @@ namespace fs = std::filesystem;
 // The scenario that an empty page shows: its choices say the rest.
 constexpr std::string_view first_scenario = "serve";
 
-bool is_settings_file(const fs::path& path) {
-  return path.extension() == ".yaml" || path.extension() == ".yml";
-}
-
-// The catalogue's by their names, without the folders that they are in; others by their paths.
-std::vector<std::string> offered_sources(const Serving& serving) {
-  std::vector<std::string> sources =
-      mapped(scenario_names(serving.data),
-             [](const std::string& name) { return fs::path(name).filename().string(); });
-  for (const std::string& folder : serving.folders) {
-    std::vector<std::string> files;
-    std::error_code failed;
-    for (const auto& entry : fs::directory_iterator(folder, failed))
-      if (is_settings_file(entry.path())) files.push_back(entry.path().string());
-    std::ranges::sort(files);
-    append(sources, files);
-  }
-  return sources;
-}
-
-// GRPO jobs have no training step to show, and a template is there to be copied.
-bool is_shown(const std::string& data, const std::string& source) {
-  if (source.starts_with("template")) return false;
-  return read_document(find_scenario(data, source)).peek("job.method").value_or("") != "grpo";
-}
-
-void require_offered(const Serving& serving, const Question& question, const std::string& source) {
-  const std::vector<std::string> offered = offered_sources(serving);
-  if (holds(question.files, source, &PostedFile::name) || holds(offered, source)) return;
-  throw UserError(
-      fmt::format("no scenario \"{}\" is served{}", source, did_you_mean(source, offered)));
-}
-
-// Where the kernel cannot keep a request from other files, none is named.
-constexpr std::string_view no_landlock = "this kernel has no Landlock to keep other files from it";
-
-void require_no_paths(const AskedScenario& asked) {
-  for (const auto& [key, value] : asked.settings)
-    if (value.find_first_of("/\\") != std::string::npos)
-      throw UserError({{"--set", 0, key, fmt::format("no path is taken: {}", no_landlock)}});
-}
-
 NamedStep named_step(const Serving& serving, const Question& question,
                      const std::optional<AskedScenario>& asked) {
   if (!asked) throw UserError("the question names no scenario");
-  if (!serving.shut_in) require_no_paths(*asked);
-  require_offered(serving, question, asked->source);
+  require_served(serving, question, *asked);
   NamedStep step{asked->source, asked->source, asked->settings,
                  load_scenario(serving.data, asked->source, asked->settings)};
-  if (step.scenario.grpo)
-    throw UserError("is a GRPO job: `stepsim run` answers, this page shows training steps");
+  if (step.scenario.grpo) throw UserError(std::string(no_grpo));
   for (const auto& [key, value] : asked->settings) step.label += fmt::format(" {}={}", key, value);
   return step;
 }
@@ -179,22 +136,22 @@ void put_files(const Serving& serving, const Question& question) {
 }
 
 std::string first_page(const Serving& serving, const Question&) {
-  std::vector<std::string> sources = offered_sources(serving);
-  std::erase_if(sources,
-                [&](const std::string& source) { return !is_shown(serving.data, source); });
-  return serve_html("Try settings of a training step",
-                    {{"first", "what an empty page shows", first_scenario},
-                     {"sources", "scenarios to begin with", list_of(sources)},
-                     {"names", "of the catalogue", names_records(serving.data)},
-                     {"keys", "of a scenario", keys_list()}});
+  const Offered offered = read_offered(serving);
+  return serve_html(
+      "Try settings of a training step",
+      {{"first", "what an empty page shows", first_scenario},
+       {"sources", "scenarios to begin with", list_of(offered.sources)},
+       {"left_out", "files of the folders that cannot be begun with, and why",
+        list_of(mapped(offered.left_out, [](const Problem& each) { return to_text(each); }))},
+       {"names", "of the catalogue", names_records(serving.data)},
+       {"keys", "of a scenario", keys_list()}});
 }
 
 std::string step_answer(const Serving& serving, const Question& question) {
   const NamedStep step = named_step(serving, question, question.a);
   const Scenario& scenario = step.scenario;
   RunExtras extras{.interval = {}, .faster = {}, .fitting = {}, .rates = {}, .log = {}};
-  Prediction prediction =
-      predict(scenario, Kept::figures, {.player = Player(EngineChoice::automatic)});
+  Prediction prediction = predict(scenario, Kept::figures, {.player = serving.player});
   prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
   if (question.interval)
     extras.interval = interval_of_run({.data = serving.data,
@@ -241,8 +198,7 @@ std::string report_page(const Serving& serving, const Question& question) {
   Page page{.title = {}, .steps = {}, .gap = {}, .claims = {}, .sweep = {}};
   for (const NamedStep& step : steps) {
     page.title += (page.title.empty() ? "" : " and ") + step.label;
-    runs.push_back(
-        load_run({serving.data, {}}, step.source, step.settings, Player(EngineChoice::automatic)));
+    runs.push_back(load_run({serving.data, {}}, step.source, step.settings, serving.player));
     page.steps.push_back({step.label, &runs.back()});
   }
   if (two) page.gap = page_gap(gap_of(serving, *two));

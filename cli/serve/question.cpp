@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/config.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 
 namespace stepsim {
@@ -26,14 +27,17 @@ AskedScenario read_asked(const Table& table) {
 
 std::vector<PostedFile> read_files(const Table& root) {
   std::vector<PostedFile> files;
+  std::vector<Problem> problems;
   if (!root.has("files")) return files;
   for (const Table& each : root.tables("files")) {
     files.push_back({each.text("name"), each.text("text")});
-    if (!may_be_posted(files.back().name))
-      each.problem("name", fmt::format("expected a name that ends in {} and holds letters, digits "
-                                       "and ._- alone, found \"{}\"",
-                                       posted_kinds, files.back().name));
+    if (const std::string& name = files.back().name; root.sound() && !may_be_posted(name))
+      problems.push_back({name, 0, "",
+                          fmt::format("cannot be dropped: its name has to end in {} and to hold "
+                                      "letters, digits and ._- alone",
+                                      posted_kinds)});
   }
+  if (!problems.empty()) throw UserError(problems);
   if (files.size() > most_files)
     root.problem("files", fmt::format("more than {} files", most_files));
   return files;

@@ -9,7 +9,7 @@
 #include "cli/serve/answers.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/lists.hpp"
+#include "sim/base/machine_error.hpp"
 #include "sim/base/record.hpp"
 
 namespace stepsim {
@@ -26,17 +26,8 @@ Response problems_response(int status, const std::vector<Problem>& problems) {
           to_json({{"problems", "what is wrong", list_of(problems, parts)}})};
 }
 
-// "127.0.0.1" of "127.0.0.1:8420".
-std::string without_port(const std::string& host) {
-  const std::size_t colon = host.rfind(':');
-  const bool port =
-      colon != std::string::npos &&
-      std::all_of(host.begin() + static_cast<std::ptrdiff_t>(colon) + 1, host.end(), is_digit);
-  return port ? host.substr(0, colon) : host;
-}
-
 // In a time that does not tell how much of it is right.
-bool is_token(const std::string& word, const std::string& token) {
+bool is_token(std::string_view word, const std::string& token) {
   if (token.empty() || word.size() != token.size()) return false;
   unsigned differ = 0;
   for (std::size_t i = 0; i < word.size(); ++i)
@@ -44,15 +35,34 @@ bool is_token(const std::string& word, const std::string& token) {
   return differ == 0;
 }
 
+struct Target {
+  std::string_view path, token;
+};
+Target target_of(std::string_view target) {
+  constexpr std::string_view mark = "?token=";
+  const std::size_t end = std::min(target.find(mark), target.size());
+  return {target.substr(0, end), target.substr(std::min(end + mark.size(), target.size()))};
+}
+
+// Names have no case; who calls without a port knows of one already.
+bool is_called(const Serving& serving, const std::string& host) {
+  return std::ranges::any_of(serving.hosts, [&](const std::string& name) {
+    return host == name || host == fmt::format("{}:{}", name, serving.port);
+  });
+}
+
 // A page of somebody else's may call by a name that leads here, or ask from where it is.
-const char* why_not(const Serving& serving, const Request& request, const std::string& token) {
-  if (!holds(serving.hosts, without_port(request.host)))
-    return "this server is not called by that name";
-  if (!request.origin.empty() && request.origin != "http://" + request.host)
+std::string_view why_not(const Serving& serving, const Request& request) {
+  const std::string host = in_small_letters(request.host);
+  if (!is_called(serving, host)) return "this server is not called by that name and port";
+  if (!request.origin.empty() && in_small_letters(request.origin) != "http://" + host)
     return "another page may not ask here";
-  if (!is_token(token, serving.token))
-    return "the link's token is missing or old: open the link that `stepsim serve` printed";
-  return nullptr;
+  return shows_token(serving, request.target) ? "" : no_token;
+}
+
+// "application/json; charset=utf-8" is, too.
+bool is_json(std::string_view type) {
+  return in_small_letters(type.substr(0, type.find_first_of("; \t"))) == json_type;
 }
 
 struct Route {
@@ -72,7 +82,11 @@ Response answer(const Serving& serving, const Route& route, const Request& reque
   } catch (const UserError& error) {
     return problems_response(422, error.problems());
   } catch (const std::bad_alloc&) {
-    return refusal(500, "this machine has too little memory to compute it");
+    return refusal(500,
+                   "more memory is needed than this machine has, or than a question may take: "
+                   "`stepsim run` takes what there is");
+  } catch (const MachineError& error) {
+    return refusal(503, error.what());
   } catch (const std::exception& error) {
     return refusal(500, fmt::format("this is a bug of ours: {}", error.what()));
   }
@@ -84,19 +98,18 @@ Response refusal(int status, std::string_view why) {
   return problems_response(status, {{.message = std::string(why)}});
 }
 
+bool shows_token(const Serving& serving, std::string_view target) {
+  return is_token(target_of(target).token, serving.token);
+}
+
 Response respond(const Serving& serving, const Request& request) {
-  constexpr std::string_view mark = "?token=";
-  const std::size_t end = std::min(request.target.find(mark), request.target.size());
-  const std::string path = request.target.substr(0, end);
-  const std::string token =
-      end < request.target.size() ? request.target.substr(end + mark.size()) : "";
-  if (const char* why = why_not(serving, request, token)) return refusal(403, why);
-  const auto route = std::ranges::find(routes, path, &Route::path);
+  if (const std::string_view why = why_not(serving, request); !why.empty())
+    return refusal(403, why);
+  const auto route = std::ranges::find(routes, target_of(request.target).path, &Route::path);
   if (route == routes.end()) return refusal(404, "there is nothing here");
   if (request.method != route->method)
     return refusal(405, fmt::format("{} takes {} alone", route->path, route->method));
-  if (route->method == "POST" && !request.type.starts_with(json_type))
-    return refusal(415, "expected JSON");
+  if (route->method == "POST" && !is_json(request.type)) return refusal(415, "expected JSON");
   return answer(serving, *route, request);
 }
 

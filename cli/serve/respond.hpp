@@ -1,8 +1,12 @@
 // From a request of a browser to what it is told, without sockets: who may ask, and what for.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "sim/engine/player.hpp"
 
 namespace stepsim {
 
@@ -10,10 +14,12 @@ namespace stepsim {
 struct Serving {
   std::string data;                    // the catalogue
   std::vector<std::string> folders{};  // with scenarios of the user's own, as absolute paths
-  std::vector<std::string> hosts{};    // names by which browsers may call: "127.0.0.1"
+  std::vector<std::string> hosts{};    // names by which browsers may call, in small letters
+  std::uint16_t port = 0;              // where they call
   std::string token{};                 // without it nobody is answered
   bool shut_in = true;                 // the kernel keeps requests to the folders below
   std::vector<std::string> readable{};
+  Player player{};  // of what pages show
 };
 
 struct Request {
@@ -25,6 +31,11 @@ struct Response {
   int status = 200;
   std::string type, body;
 };
+
+// Whether what stands behind the method of a request holds the token.
+bool shows_token(const Serving& serving, std::string_view target);
+constexpr std::string_view no_token =
+    "the link's token is missing or old: open the link that `stepsim serve` printed";
 
 // Once in a process: posted files go into its current folder.
 Response respond(const Serving& serving, const Request& request);

@@ -1,34 +1,31 @@
 // The only user of Boost.Beast and Boost.Asio.
 #include "cli/serve/server.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
-#include <set>
+#include <list>
 #include <system_error>
+#include <vector>
 
-#undef si_value  // a macro of <csignal>, and a name of ours
-
+#include "cli/serve/allotment.hpp"
 #include "cli/serve/shut_in.hpp"
 #include "sim/base/error.hpp"
 
@@ -40,12 +37,21 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 namespace fs = std::filesystem;
 using Tcp = asio::ip::tcp;
+using ServeClock = std::chrono::steady_clock;
 
-constexpr std::size_t most_at_once = 32;
+// Who has not shown the token has places of its own, and the oldest of them gives way.
+constexpr std::size_t most_strangers = 64, most_known = 64, most_short_ones = 16;
+constexpr std::chrono::seconds most_of_a_stranger{3};  // in all, however it talks
+constexpr std::chrono::seconds most_asking{10}, most_computing{600}, most_saying{30},
+    most_parting{3};
 constexpr std::uint32_t most_header_bytes = 16u << 10;
 constexpr std::uint64_t most_body_bytes = 1u << 20;
-constexpr std::chrono::seconds most_talking{10};
-constexpr unsigned most_computing_seconds = 600;
+
+// A question gives way to others by one more for each of these that it has computed. When it gives
+// way by `long_one` it is one that takes long.
+constexpr std::chrono::milliseconds per_way{100};
+constexpr int long_one = 5;
+constexpr std::chrono::milliseconds between_looks{20};
 
 [[noreturn]] void fail_with_errno(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -56,6 +62,7 @@ class Signals {
  public:
   Signals() {
     std::signal(SIGCHLD, SIG_DFL);  // where they are ignored, children cannot be waited for
+    std::signal(SIGPIPE, SIG_IGN);  // a caller may go away at any time
     sigset_t all;
     sigemptyset(&all);
     for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&all, number);
@@ -140,14 +147,9 @@ Tcp::acceptor listen_at(asio::io_context& context, const Listening& where) {
   return acceptor;
 }
 
-// ---- one request, in a child ----
+// ---- what is heard and said ----
 
-// While it is set, the process ends when the other side goes away, or says more than it should.
-void end_when_heard_from(int socket, bool set) {
-  ::fcntl(socket, F_SETOWN, ::getpid());
-  const int flags = ::fcntl(socket, F_GETFL);
-  ::fcntl(socket, F_SETFL, set ? flags | O_ASYNC : flags & ~O_ASYNC);
-}
+using QuestionParser = http::request_parser<http::string_body>;
 
 Request request_of(const http::request<http::string_body>& message) {
   const auto text = [](const auto& word) { return std::string(word.data(), word.size()); };
@@ -159,107 +161,135 @@ Request request_of(const http::request<http::string_body>& message) {
           message.body()};
 }
 
-// Of what is no request; nothing where nobody waits for an answer.
-std::optional<Response> answer_to(const beast::error_code& failed) {
+// "/step?token=1" of "POST /step?token=1 HTTP/1.1".
+std::string_view target_in(std::string_view line) {
+  const std::size_t begin = std::min(line.find(' '), line.size() - 1) + 1;
+  return line.substr(begin, line.find(' ', begin) - begin);
+}
+
+Response answer_to(const beast::error_code& failed) {
   if (failed == http::error::body_limit) return refusal(413, "that is too much");
   if (failed == http::error::header_limit) return refusal(431, "these headers are too long");
-  if (failed.category() == make_error_code(http::error::bad_method).category() &&
-      failed != http::error::end_of_stream && failed != http::error::partial_message)
-    return refusal(400, "that is no request");
-  return std::nullopt;
+  return refusal(400, "that is no request");
 }
 
-http::response<http::string_body> message_of(Response&& response) {
-  http::response<http::string_body> message(static_cast<http::status>(response.status), 11);
-  message.set(http::field::content_type, response.type);
-  message.set(http::field::cache_control, "no-store");
-  message.set("X-Content-Type-Options", "nosniff");
-  message.set("Referrer-Policy", "no-referrer");
-  message.set("Content-Security-Policy",
-              "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src "
-              "data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
-              "'none'");
-  message.body() = std::move(response.body);
-  message.keep_alive(false);
-  message.prepare_payload();
-  return message;
+std::string wire_text(const Response& response) {
+  const auto reason = http::obsolete_reason(static_cast<http::status>(response.status));
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n"
+      "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: "
+      "no-referrer\r\n"
+      "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src "
+      "'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+      "frame-ancestors 'none'\r\n\r\n{}",
+      response.status, std::string_view(reason.data(), reason.size()), response.type,
+      response.body.size(), response.body);
 }
 
-// Each of these waits for `most_talking` at most.
-class Conversation {
+void write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t size = ::write(file, bytes.data(), bytes.size());
+    if (size < 0) fail_with_errno("no room for the answer");
+    bytes.remove_prefix(static_cast<std::size_t>(size));
+  }
+}
+
+Response answer_to_end(int status) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    return refusal(503, "the process of this question was killed: this machine is short of memory");
+  return refusal(500,
+                 fmt::format("this is a bug of ours: the process of this question ended with {} {}",
+                             WIFSIGNALED(status) ? "signal" : "exit code",
+                             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)));
+}
+
+// ---- who calls ----
+
+class Descriptor {
  public:
-  Conversation(const Tcp::endpoint& place, int socket)
-      : stream_(Tcp::socket(context_, place.protocol(), socket)) {}
-
-  int file() { return stream_.socket().native_handle(); }
-
-  beast::error_code hear(http::request_parser<http::string_body>& parser) {
-    return within([&](const auto& done) { http::async_read(stream_, buffer_, parser, done); });
-  }
-  beast::error_code say(const http::response<http::string_body>& message) {
-    return within([&](const auto& done) { http::async_write(stream_, message, done); });
-  }
-  // Closing on what nobody read would take the answer away again.
-  void finish() {
-    beast::error_code failed;
-    stream_.socket().shutdown(Tcp::socket::shutdown_send, failed);
-    std::array<char, 4096> rest{};
-    for (int reads = 0; reads < 1024 && !failed; ++reads)
-      failed = within([&](const auto& done) { stream_.async_read_some(asio::buffer(rest), done); });
+  explicit Descriptor(int file = -1) : file_(file) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { reset(); }
+  operator int() const { return file_; }
+  void reset(int file = -1) {
+    if (file_ >= 0) ::close(file_);
+    file_ = file;
   }
 
  private:
-  template <class Begin>
-  beast::error_code within(const Begin& begin) {
-    beast::error_code result;
-    stream_.expires_after(most_talking);
-    begin([&](const beast::error_code& failed, std::size_t) { result = failed; });
-    context_.restart();
-    context_.run();
-    return result;
-  }
-
-  asio::io_context context_;
-  beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
+  int file_;
 };
 
-void talk(const Serving& serving, Conversation& conversation) {
-  http::request_parser<http::string_body> parser;
-  parser.header_limit(most_header_bytes);
-  parser.body_limit(most_body_bytes);
-  std::optional<Response> response;
-  if (const beast::error_code failed = conversation.hear(parser)) {
-    response = answer_to(failed);
-  } else {
-    end_when_heard_from(conversation.file(), true);
-    ::alarm(most_computing_seconds);
-    response = respond(serving, request_of(parser.get()));
-    ::alarm(0);
-    end_when_heard_from(conversation.file(), false);
-  }
-  if (response && !conversation.say(message_of(*std::move(response)))) conversation.finish();
-}
+// A stranger has not shown the token yet; who parts has been answered, or refused, and what it
+// still says is thrown away: closing on what nobody read would take the answer away again.
+enum class Stage : std::uint8_t { stranger, asking, waiting, computing, saying, parting, gone };
 
-void serve_one(const Serving& serving, const fs::path& folder, const Tcp::endpoint& place,
-               int socket) {
-  fs::create_directories(folder);
-  fs::current_path(folder);
-  if (serving.shut_in) shut_in(serving.readable, folder.string());
-  Conversation conversation(place, socket);
-  talk(serving, conversation);
-}
+struct Caller {
+  explicit Caller(int file) : socket(file) {
+    parser.header_limit(most_header_bytes);
+    parser.body_limit(most_body_bytes);
+    parser.eager(true);
+  }
+
+  Descriptor socket;
+  Stage stage = Stage::stranger;
+  ServeClock::time_point until = ServeClock::now() + most_of_a_stranger;
+  bool known = false;  // it has shown the token
+  bool takes_long = false;
+  std::string heard{};  // and not taken apart yet
+  QuestionParser parser{};
+  pid_t process = 0;    // that computes the answer
+  Descriptor answer{};  // what that has written
+
+  void enter(Stage next, ServeClock::duration most) {
+    stage = next;
+    until = ServeClock::now() + most;
+  }
+  short awaited() const {
+    const bool quiet = stage == Stage::waiting || stage == Stage::computing;
+    return stage == Stage::saying ? POLLOUT : quiet ? POLLRDHUP : POLLIN;
+  }
+  // False: there will be no more.
+  bool hear() {
+    std::array<char, 16384> bytes{};
+    const ssize_t size = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    if (stage != Stage::parting) heard.append(bytes.data(), static_cast<std::size_t>(size));
+    return size > 0;
+  }
+  // What is short enough for the room that a socket has.
+  void say(const Response& response) {
+    const std::string text = wire_text(response);
+    ::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    part();
+  }
+  void say_on() {
+    const ssize_t size = ::sendfile(socket, answer, nullptr, 1u << 20);
+    if (size == 0) part();
+    if (size < 0 && errno != EAGAIN && errno != EINTR) stage = Stage::gone;
+  }
+  void part() {
+    ::shutdown(socket, SHUT_WR);
+    answer.reset();
+    heard = {};
+    stage = Stage::parting;
+    if (known) enter(Stage::parting, most_parting);
+  }
+};
 
 // ---- the server ----
 
 class Server {
  public:
   Server(const Serving& serving, const Listening& where)
-      : serving_(serving), acceptor_(listen_at(context_, where)) {}
+      : serving_(serving), limits_(where.limits), acceptor_(listen_at(context_, where)) {
+    serving_.port = port();
+  }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() {
-    for (const pid_t child : children_) ::kill(child, SIGKILL);
+    for (const Caller& caller : callers_) end_process(caller);
     while (reap(0)) {
     }
   }
@@ -268,55 +298,187 @@ class Server {
 
   void run() {
     for (;;) {
-      const bool full = children_.size() >= most_at_once;
-      std::array<pollfd, 2> waiting{pollfd{signals_.file(), POLLIN, 0},
-                                    pollfd{full ? -1 : acceptor_.native_handle(), POLLIN, 0}};
-      if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
-        fail_with_errno("nobody can be waited for");
-      if (waiting[0].revents != 0 && signals_.end_is_asked()) return;
+      const std::vector<pollfd> polled = wait();
+      if (polled[0].revents != 0 && signals_.end_is_asked()) return;
       while (reap(WNOHANG)) {
       }
-      if (waiting[1].revents != 0) take_one();
+      auto each = polled.begin() + 2;
+      for (Caller& caller : callers_)
+        if ((each++)->revents != 0) attend(caller);
+      if (polled[1].revents != 0) take_one();
+      if (ServeClock::now() >= next_look_) look_after();
+      for (Caller& caller : callers_)
+        if (caller.stage == Stage::waiting && has_place(caller)) compute(caller);
+      callers_.remove_if([](const Caller& caller) { return caller.stage == Stage::gone; });
     }
   }
 
  private:
-  bool reap(int options) {
-    const pid_t child = ::waitpid(-1, nullptr, options);
-    if (child <= 0) return false;
-    children_.erase(child);
-    scratch_.drop(child);
-    return true;
+  template <class Condition>
+  std::size_t count(const Condition& holds) const {
+    return static_cast<std::size_t>(std::ranges::count_if(callers_, holds));
+  }
+
+  std::vector<pollfd> wait() {
+    std::vector<pollfd> polled{{signals_.file(), POLLIN, 0},
+                               {acceptor_.native_handle(), POLLIN, 0}};
+    for (const Caller& caller : callers_) polled.push_back({caller.socket, caller.awaited(), 0});
+    const int most = callers_.empty() ? -1 : static_cast<int>(between_looks.count());
+    if (::poll(polled.data(), polled.size(), most) < 0 && errno != EINTR)
+      fail_with_errno("nobody can be waited for");
+    return polled;
   }
 
   void take_one() {
-    beast::error_code failed;
-    Tcp::socket taken(context_);
-    acceptor_.accept(taken, failed);
-    if (failed) return;  // it went away again
-    const pid_t server = ::getpid(), child = ::fork();
-    if (child > 0) children_.insert(child);
-    if (child == 0) work(server, taken.release());
+    const int socket =
+        ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket < 0) return;  // it went away again
+    const auto strange = [](const Caller& caller) { return !caller.known; };
+    if (count(strange) >= most_strangers) callers_.erase(std::ranges::find_if(callers_, strange));
+    attend(callers_.emplace_back(socket));
   }
 
-  [[noreturn]] void work(pid_t server, int socket) {
+  // Something came from it, or can be sent.
+  void attend(Caller& caller) {
+    const bool talks = caller.stage != Stage::waiting && caller.stage != Stage::computing;
+    if (caller.stage == Stage::saying) return caller.say_on();
+    if (!talks || !caller.hear()) return leave(caller);
+    if (caller.stage == Stage::stranger) introduce(caller);
+    if (caller.stage == Stage::asking) take_in(caller);
+  }
+
+  // Nobody computes for one that has gone.
+  static void leave(Caller& caller) {
+    end_process(caller);
+    caller.stage = Stage::gone;
+  }
+  static void end_process(const Caller& caller) {
+    if (caller.process > 0) ::kill(caller.process, SIGKILL);
+  }
+
+  void introduce(Caller& caller) {
+    const std::size_t end = caller.heard.find('\n');
+    if (end == std::string::npos && caller.heard.size() < most_header_bytes) return;
+    if (!shows_token(serving_, target_in(caller.heard.substr(0, end))))
+      return caller.say(refusal(403, no_token));
+    if (count(&Caller::known) >= most_known)
+      return caller.say(refusal(503, "too many questions are being answered: ask again later"));
+    caller.known = true;
+    caller.enter(Stage::asking, most_asking);
+  }
+
+  void take_in(Caller& caller) {
+    if (caller.heard.empty()) return;
+    beast::error_code failed;
+    caller.heard.erase(0, caller.parser.put(asio::buffer(caller.heard), failed));
+    if (failed && failed != http::error::need_more) return caller.say(answer_to(failed));
+    if (caller.parser.is_done()) caller.enter(Stage::waiting, limits_.waiting);
+  }
+
+  // Those that take long leave places to those that do not.
+  bool has_place(const Caller& asking) const {
+    return count([&](const Caller& caller) {
+             return caller.stage == Stage::computing && caller.takes_long == asking.takes_long;
+           }) < (asking.takes_long ? limits_.long_ones : most_short_ones);
+  }
+
+  void compute(Caller& caller) {
+    caller.answer.reset(::memfd_create("answer", MFD_CLOEXEC));
+    const pid_t server = ::getpid(), child = caller.answer < 0 ? -1 : ::fork();
+    if (child < 0) return caller.say(refusal(503, "this machine has no room for a process"));
+    if (child == 0) work(server, caller);
+    caller.process = child;
+    caller.enter(Stage::computing, most_computing);
+  }
+
+  bool reap(int options) {
+    int status = 0;
+    const pid_t child = ::waitpid(-1, &status, options);
+    if (child <= 0) return false;
+    scratch_.drop(child);
+    const auto caller = std::ranges::find(callers_, child, &Caller::process);
+    if (caller == callers_.end()) return true;
+    caller->process = 0;
+    if (caller->stage != Stage::computing) return true;
+    if (status != 0) {
+      caller->say(answer_to_end(status));
+    } else {
+      ::lseek(caller->answer, 0, SEEK_SET);
+      caller->enter(Stage::saying, most_saying);
+    }
+    return true;
+  }
+
+  void look_after() {
+    for (Caller& caller : callers_) {
+      if (caller.stage == Stage::computing) weigh(caller);
+      if (ServeClock::now() >= caller.until) give_up(caller);
+    }
+    next_look_ = ServeClock::now() + between_looks;
+  }
+
+  // What takes long shows itself by what it has computed, and begins anew when it has a place.
+  void weigh(Caller& caller) {
+    const auto ways = processor_time(caller.process) / per_way;
+    give_way(caller.process, caller.takes_long
+                                 ? long_one
+                                 : static_cast<int>(std::min<std::int64_t>(ways, long_one)));
+    if (caller.takes_long || ways < long_one) return;
+    caller.takes_long = true;
+    if (count([](const Caller& other) {
+          return other.stage == Stage::computing && other.takes_long;
+        }) <= limits_.long_ones)
+      return;
+    end_process(caller);
+    caller.process = 0;
+    caller.enter(Stage::waiting, limits_.waiting);
+  }
+
+  void give_up(Caller& caller) {
+    if (caller.stage == Stage::asking)
+      return caller.say(refusal(408, "the rest of the request did not come"));
+    if (caller.stage == Stage::waiting)
+      return caller.say(refusal(
+          503, fmt::format("others were first, and this question was not begun within {} s: ask "
+                           "again later, or let `stepsim run` answer",
+                           std::chrono::ceil<std::chrono::seconds>(limits_.waiting).count())));
+    if (caller.stage != Stage::computing) return leave(caller);
+    end_process(caller);
+    caller.say(refusal(503, "this takes longer than ten minutes: `stepsim run` waits longer"));
+  }
+
+  // In the process of its own, which has no use for anybody's socket.
+  [[noreturn]] void work(pid_t server, const Caller& caller) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != server) ::_exit(0);
     signals_.give_back();
+    ::close(acceptor_.native_handle());
+    for (const Caller& each : callers_) {
+      ::close(each.socket);
+      if (&each != &caller) ::close(each.answer);
+    }
     try {
-      serve_one(serving_, scratch_.of(::getpid()), acceptor_.local_endpoint(), socket);
-    } catch (const std::exception&) {  // whoever called hears nothing
+      if (caller.takes_long) give_way(::getpid(), long_one);
+      limit_memory(limits_.memory);
+      const fs::path folder = scratch_.of(::getpid());
+      fs::create_directories(folder);
+      fs::current_path(folder);
+      if (serving_.shut_in) shut_in(serving_.readable, folder.string());
+      write_all(caller.answer, wire_text(respond(serving_, request_of(caller.parser.get()))));
+    } catch (const std::exception&) {
       ::_exit(1);
     }
     ::_exit(0);  // no destructors: those belong to the server
   }
 
-  const Serving& serving_;
+  Serving serving_;
+  ServeLimits limits_;
   Signals signals_;
   Scratch scratch_;
   asio::io_context context_;
   Tcp::acceptor acceptor_;
-  std::set<pid_t> children_;
+  std::list<Caller> callers_;  // in the order in which they came
+  ServeClock::time_point next_look_{};
 };
 
 }  // namespace

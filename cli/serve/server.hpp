@@ -1,7 +1,9 @@
-// The sockets under `serve`. A process of its own for each request, so that one that takes long,
-// or crashes, takes nobody along; the server itself keeps nothing.
+// The sockets under `serve`. The server itself only listens and passes on; whoever has not shown
+// the token gets no further than its first line. A question is computed in a process of its own,
+// so that one that takes long, or crashes, takes nobody along.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,9 +12,17 @@
 
 namespace stepsim {
 
+// How much of this machine questions may take.
+struct ServeLimits {
+  std::size_t long_ones = 2;  // computed at once; short ones have places of their own
+  std::chrono::milliseconds waiting = std::chrono::minutes(5);  // for one of the places
+  std::uint64_t memory = 2ull << 30;                            // bytes of each process
+};
+
 struct Listening {
   std::string address;     // of this machine
   std::uint16_t port = 0;  // 0: a free one
+  ServeLimits limits{};
 };
 
 // Until SIGINT or SIGTERM. `ready` hears of the port when browsers can call. Throws UserError where

@@ -145,6 +145,17 @@ def check_files(page):
     assert step_time(page) == kept and page.value("state.files['train.yaml']").startswith("base_model")
     page.value("drop('a', [new File(['a: [1'], 'broken.yaml')])")
     until(page, "document.getElementById('settings').innerText.includes('broken.yaml')", "nothing is said of a broken file")
+    # What is refused changes nothing of what is seen.
+    page.value("drop('a', [new File(['echo'], 'run.sh')])")
+    until(page, "document.getElementById('settings').innerText.includes('run.sh: cannot be dropped: its name has to end in .yaml, .yml, .json or .toml')", "nothing is said of a script")
+    assert step_time(page) == kept and page.value("document.getElementById('a-job.sequence').placeholder") == "2048"
+    assert not page.value("document.getElementById('answers').classList.contains('stale')")
+
+
+def check_left_out(page):
+    assert "1 file of your folders left out" in text(page)
+    page.value("document.querySelector('#left-out summary').click()")
+    assert f"{folder}/broken.yaml:2: is no valid YAML: end of sequence flow not found" in text(page), text(page)
 
 
 def check_look(page, link):
@@ -170,11 +181,16 @@ def check_look(page, link):
     until(page, "answers.a.gpus === 16", "typing changes nothing")
 
 
-server = subprocess.Popen([stepsim, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True, cwd=out)
+folder = os.path.realpath(os.path.join(out, "folder"))
+os.makedirs(folder, exist_ok=True)
+with open(os.path.join(folder, "broken.yaml"), "w") as broken:
+    broken.write("a: [1\n")
+server = subprocess.Popen([stepsim, "serve", "--port", "0", folder], stdout=subprocess.PIPE, text=True, cwd=out)
 try:
     address = server.stdout.readline().strip()
     with browser.Browser() as page:
         check_one(page, address)
+        check_left_out(page)
         check_taken(page)
         check_two(page)
         check_link(page)

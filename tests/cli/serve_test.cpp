@@ -1,12 +1,15 @@
 // What a request to `serve` is told, without a socket.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
+#include "cli/serve/offered.hpp"
 #include "cli/serve/question.hpp"
 #include "cli/serve/respond.hpp"
 #include "cli/serve/shut_in.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
@@ -19,6 +22,7 @@ namespace {
 const Serving serving{.data = STEPSIM_SOURCE_DATA,
                       .folders = {},
                       .hosts = {"127.0.0.1", "localhost", "[::1]"},
+                      .port = 8420,
                       .token = "0123456789abcdef",
                       .shut_in = true};
 
@@ -59,13 +63,15 @@ TEST_CASE("who asks without the token, by another name or from another page is r
     other.target = target;
     CHECK(told(other).status == 403);
   }
-  for (const std::string host : {"", "evil.example", "evil.example:8420", "127.0.0.1.evil.example",
-                                 "localhost@evil.example", "[::1", "127.0.0.1:x"}) {
+  for (const std::string host :
+       {"", "evil.example", "evil.example:8420", "127.0.0.1.evil.example", "localhost@evil.example",
+        "[::1", "127.0.0.1:x", "127.0.0.1:", "localhost:9000", "127.0.0.1:84200", "[::1]:842"}) {
     Request other = request;
     other.host = host;
     CHECK(told(other).status == 403);
   }
-  for (const std::string host : {"localhost:9000", "[::1]:8420", "127.0.0.1"}) {
+  for (const std::string host :
+       {"localhost:8420", "LOCALHOST:8420", "LocalHost", "[::1]:8420", "127.0.0.1"}) {
     Request other = request;
     other.host = host;
     CHECK(told(other).status == 200);
@@ -77,6 +83,9 @@ TEST_CASE("who asks without the token, by another name or from another page is r
     CHECK(told(other).status == 403);
   }
   request.origin = "http://127.0.0.1:8420";
+  CHECK(told(request).status == 200);
+  request.host = "LOCALHOST:8420";
+  request.origin = "http://localhost:8420";
   CHECK(told(request).status == 200);
 }
 
@@ -91,8 +100,16 @@ TEST_CASE("only known paths and methods are answered", "[cli]") {
     CHECK(told(request).status == 405);
   }
   Request form = asking("/step", std::string(tiny));
-  form.type = "text/plain";
-  CHECK(told(form).status == 415);
+  for (const char* type :
+       {"text/plain", "", "application/jsonX", "application/json-seq", "x; application/json"}) {
+    form.type = type;
+    CHECK(told(form).status == 415);
+  }
+  for (const char* type :
+       {"application/json; charset=utf-8", "Application/JSON", "application/json;charset=utf-8"}) {
+    form.type = type;
+    CHECK(told(form).status == 200);
+  }
 }
 
 TEST_CASE("a question that is none names all that is wrong with it", "[cli]") {
@@ -129,11 +146,94 @@ TEST_CASE("only what is offered is a source", "[cli]") {
   put_bytes(own.file("mine.yaml"), read_file(serving.data + "/scenarios/serve.yaml"));
   Serving more = serving;
   more.folders = {own.path()};
+  more.readable = {own.path()};
   const std::string body = fmt::format(R"({{"a": {{"source": "{}"}}}})", own.file("mine.yaml"));
   CHECK(told(asking("/step", body), more).status == 200);
   CHECK(told(asking("/step", body)).status == 422);
   CHECK(says(told(asking("/step", R"({"a": {"source": "grpo-7b-two-nodes"}})")),
              "is a GRPO job: `stepsim run` answers, this page shows training steps"));
+}
+
+TEST_CASE("whether there is a file outside is not told", "[cli]") {
+  TemporaryFolder own, other;
+  put_bytes(other.file("config.json"), "{}");
+  put_bytes(own.file("mine.yaml"), read_file(serving.data + "/scenarios/serve.yaml"));
+  Serving more = serving;
+  more.folders = {own.path()};
+  more.readable = {own.path()};
+  const auto said_of = [&](const std::string& key, const std::string& value) {
+    return told(
+               asking("/step",
+                      fmt::format(
+                          R"({{"a": {{"source": "{}", "set": [{{"key": "{}", "value": "{}"}}]}}}})",
+                          own.file("mine.yaml"), key, value)),
+               more)
+        .body;
+  };
+  const std::string there = other.path(), absent = other.file("no"),
+                    up = fmt::format("../{}", std::filesystem::path(there).filename().string());
+  for (const char* key : {"model", "strategy.deepspeed", "stack", "strategy.optimizer"})
+    for (const std::string& value :
+         {there, absent, there + "/config.json", fmt::format("[{}]", there),
+          fmt::format("{{path: {}}}", absent), std::string("/etc/passwd"),
+          std::string("//etc/passwd"), up, "x/../" + up, own.path() + "/" + up, own.path() + "2",
+          std::string(R"(a\\x2fb)")})
+      CHECK(said_of(key, value)
+                .find(fmt::format(R"("text": "--set: {}: no path outside what is served is taken")",
+                                  key)) != std::string::npos);
+  // What is served may be named, and names with a slash that are no path.
+  CHECK(said_of("model", own.file("no.json")).find("no path outside") == std::string::npos);
+  CHECK(said_of("model", "meta-llama/Llama-3.2-1B").find("step_time_s") != std::string::npos);
+}
+
+TEST_CASE("of a folder what cannot be begun with is left out, with the reason", "[cli]") {
+  TemporaryFolder own, other;
+  const std::string sound = read_file(serving.data + "/scenarios/serve.yaml");
+  put_bytes(own.file("mine.yaml"), sound);
+  put_bytes(own.file("list.yaml"), "- a list\n");
+  put_bytes(own.file("broken.yml"), "a: [1\n");
+  put_bytes(own.file("compose.yaml"), "services:\n  web:\n    image: nginx\nvolumes: {}\n");
+  put_bytes(own.file("grpo.yaml"),
+            read_file(serving.data + "/scenarios/grpo/grpo-7b-two-nodes.yaml"));
+  put_bytes(own.file("notes.txt"), "none of ours");
+  put_bytes(other.file("out.yaml"), sound);
+  REQUIRE(::mkfifo(own.file("pipe.yaml").c_str(), 0600) == 0);
+  std::filesystem::create_symlink(other.file("out.yaml"), own.file("link.yaml"));
+  std::filesystem::create_symlink(own.file("mine.yaml"), own.file("same.yaml"));
+  std::filesystem::create_symlink(own.file("nothing"), own.file("dangling.yaml"));
+  std::filesystem::create_directory(own.file("folder.yaml"));
+  Serving more = serving;
+  more.folders = {own.path()};
+  more.readable = {own.path()};
+  const Offered offered = read_offered(more);
+  CHECK(holds(offered.sources, own.file("mine.yaml")));
+  CHECK(holds(offered.sources, own.file("same.yaml")));
+  CHECK(holds(offered.sources, std::string("serve")));
+  std::string reasons;
+  for (const Problem& each : offered.left_out)
+    reasons += to_text(each).substr(own.path().size()) + "\n";
+  CHECK(reasons ==
+        "/broken.yml:2: is no valid YAML: end of sequence flow not found\n"
+        "/compose.yaml: is a file of Docker, which trains nothing\n"
+        "/dangling.yaml: cannot be read: No such file or directory\n"
+        "/folder.yaml: cannot be read: it is a folder\n"
+        "/grpo.yaml: is a GRPO job: `stepsim run` answers, this page shows training steps\n"
+        "/link.yaml: is a link to a file that is not served\n"
+        "/list.yaml: expected a mapping of keys to values\n"
+        "/pipe.yaml: cannot be read: it is no regular file\n");
+  Request request = asking("/", "");
+  request.method = "GET";
+  const Response page = told(request, more);
+  CHECK(page.status == 200);
+  CHECK(says(page, "cannot be read: it is no regular file"));
+  CHECK(says(
+      told(asking("/step", fmt::format(R"({{"a": {{"source": "{}"}}}})", own.file("link.yaml"))),
+           more),
+      "link.yaml: is a link to a file that is not served"));
+  more.folders = {own.file("gone")};
+  CHECK(says(told(request, more),
+             fmt::format("\"left_out\": [\"{}: cannot be listed: No such file", own.file("gone"))));
+  CHECK(told(asking("/step", std::string(tiny)), more).status == 200);
 }
 
 TEST_CASE("posted files are read as the command line reads them", "[cli]") {
@@ -186,8 +286,14 @@ TEST_CASE("a posted file has a name without a path", "[cli]") {
   for (const char* name : {"", "yaml", ".yaml", "../a.yaml", "/etc/a.yaml", "a/b.json", "a b.json",
                            "run.sh", "run.h5", "a.yaml\n"})
     CHECK_FALSE(may_be_posted(name));
-  CHECK(told(asking("/file", R"({"files": [{"name": "../../x.json", "text": "{}"}]})")).status ==
-        422);
+  const Response refused = told(asking(
+      "/file",
+      R"({"files": [{"name": "../../x.json", "text": "{}"}, {"name": "run.sh", "text": ""}]})"));
+  CHECK(refused.status == 422);
+  CHECK(says(refused,
+             "../../x.json: cannot be dropped: its name has to end in .yaml, .yml, .json or .toml "
+             "and to hold letters, digits and ._- alone"));
+  CHECK(says(refused, "run.sh: cannot be dropped: "));
 }
 
 TEST_CASE("a process that is shut in reads only what it may", "[cli]") {

@@ -107,8 +107,7 @@ async function drop(side, files) {
   const read = await Promise.all(files.map(async (file) => ({name: file.name.replace(/[^A-Za-z0-9._-]/g, "_"), text: await file.text()})));
   const told = await post("/file", {files: read});
   if (told.problems) {
-    answers[side] = {problems: told.problems};
-    asked[side] = "";
+    answers[side] = {...answers[side], problems: told.problems};  // all else stays as it was
     return draw();
   }
   read.forEach(({name, text}) => { state.files[name] = text; });
@@ -148,6 +147,12 @@ const controls = new Controls({
   drop,
 });
 
+// Files of named folders with which nothing can be begun.
+function leftOut(files) {
+  return files.length ? element("details", {id: "left-out"}, element("summary", {}, `${files.length} file${files.length === 1 ? "" : "s"} of your folders left out`),
+    element("ul", {}, ...files.map((text) => element("li", {}, text)))) : "";
+}
+
 async function begin() {
   state = await stateOf(location.hash);
   changed();
@@ -155,8 +160,8 @@ async function begin() {
 
 document.getElementById("contents").remove();
 document.getElementById("head").append(element("h1", {}, document.title),
-  element("p", {class: "subtitle"}, "Choose a model, a machine and settings, or drop a config.json, an Axolotl file, a DeepSpeed file or a scenario. The link of this page says all that is chosen."), status);
-document.getElementById("page").append(controls.element, box);
+  element("p", {class: "subtitle"}, "Choose a model, a machine and settings, or drop a config.json, a trainer's file of settings, a DeepSpeed file or a scenario. The link of this page says all that is chosen."), status);
+document.getElementById("page").append(leftOut(data.left_out), controls.element, box);
 addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {
   event.preventDefault();
