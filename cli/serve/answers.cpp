@@ -56,6 +56,7 @@ TwoSteps two_steps(const Serving& serving, const Question& question) {
 Explanation gap_of(const Serving& serving, const TwoSteps& steps) {
   ExplainOptions study;
   study.data = serving.data;
+  study.player = serving.player;
   study.most_draws = 0;
   return explain(steps.a, steps.b, study);
 }
