@@ -1,6 +1,7 @@
 // Command lines, read with Boost.Program_options, its complaints in our words.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>

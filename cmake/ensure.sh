@@ -31,7 +31,7 @@ ensure_packages() {
   ((${#missing[@]})) || return 0
   if ((EUID != 0)) || ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     say "missing packages: ${missing[*]}"
-    say "as root on Debian 12: apt-get install ${missing[*]}"
+    say "as root on Debian 12 or 13: apt-get install ${missing[*]}"
     say "elsewhere, install their equivalents and build with: cmake --workflow --preset release"
     exit 2
   fi

@@ -55,8 +55,8 @@ const SourceKind* kind_of_given(const std::string& script, const Launch& launch)
   const auto file = find_file_beside(script, said);
   if (!file) return nullptr;
   try {
-    const SourceKind& kind = kind_of(open_document(*file), "");
-    return kind.takes_file ? &kind : nullptr;
+    const SourceKind* kind = &kind_of(open_document(*file), "");
+    return kind->takes_file ? kind : nullptr;
   } catch (const UserError&) {  // another program's, and the launch is none that is read here
     return nullptr;
   }

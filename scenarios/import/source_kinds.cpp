@@ -300,7 +300,7 @@ std::vector<std::string> source_kinds() {
   return names;
 }
 
-const SourceKind& kind_of(const Document& document, const std::string& asked) {
+const SourceKind& kind_of(const Document& document, std::string_view asked) {
   const std::vector<SourceKind>& all = known_kinds();
   if (!asked.empty()) {
     const auto place = std::find_if(all.begin(), all.end(),

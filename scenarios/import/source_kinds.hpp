@@ -43,7 +43,7 @@ std::vector<std::string> source_kinds();
 
 // The kind of a file, told by what it holds, or the one that is asked for. Throws UserError when it
 // is none that can be read, or two at once.
-const SourceKind& kind_of(const Document& document, const std::string& asked);
+const SourceKind& kind_of(const Document& document, std::string_view asked);
 
 // The kind of what a script starts, by its name, else by its arguments; null where it is none.
 const SourceKind* kind_of(const Launch& launch, const std::string& asked);

@@ -79,13 +79,13 @@ void put_swift_batch(MappedSource& source) {
 }
 
 void put_swift_rows(MappedSource& source) {
-  constexpr std::string_view prompt_key = "max-length", answer_key = "max-completion-length",
+  constexpr std::string_view prompt_key = "max-length", completion_key = "max-completion-length",
                              rows_key = "micro-batch-size";
   const std::int64_t prompt = source.whole(prompt_key, 2048, 1, most_tokens),
-                     answer = source.whole(answer_key, 512, 1, most_tokens),
+                     answer = source.whole(completion_key, 512, 1, most_tokens),
                      rows = source.whole(rows_key, 1, 1, most_rows);
   source.put("job.max_prompt_token_length", std::to_string(prompt), prompt_key);
-  source.put("job.response_length", std::to_string(answer), answer_key);
+  source.put("job.response_length", std::to_string(answer), completion_key);
   if (source.on("padding-free", true)) {
     source.put("job.batching", "shares", "", "each learner takes as many answers");
     return source.put("job.pack_rows", std::to_string(rows), rows_key);

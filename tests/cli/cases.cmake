@@ -323,12 +323,12 @@ cli("every command works out of the Debian package" SLOW
     cpack --config @BUILD@/CPackConfig.cmake -B @WORK@/pack >pack.log 2>&1 || { cat pack.log; exit 9; }
     dpkg-deb -x pack/stepsim_*.deb unpacked && dpkg-deb -f pack/stepsim_*.deb Depends | grep -q libyaml-cpp || exit 9
     cd unpacked/usr && ls share/man/man1/stepsim-run.1.gz share/bash-completion/completions/stepsim share/zsh/vendor-completions/_stepsim share/doc/stepsim/copyright
-    bash @ROOT@/tests/cli/installed.sh $PWD @ROOT@"
+    bash @ROOT@/tests/cli/installed.sh \"$PWD\" @ROOT@"
   OUTPUT "stepsim-run.1.gz\n.*all [0-9]+ commands answer\n$")
 # What ./stepsim adds: one search for sources newer than the build.
 cli("the script adds less than 50 ms"
-  SHELL "root=@ROOT@; . $root/cmake/ensure.sh; if stale || [ ! $root/build = @BUILD@ ]; then echo 'skipped: no fresh build'; exit; fi
+  SHELL "root=@ROOT@; . \"$root/cmake/ensure.sh\"; if stale || [ ! \"$root/build\" = @BUILD@ ]; then echo 'skipped: no fresh build'; exit; fi
     now() { date +%s%N; }; best=999999999
-    for i in 1 2 3 4 5 6 7; do a=$(now); $root/stepsim --version >/dev/null; b=$(now); $root/build/stepsim --version >/dev/null; c=$(now)
+    for i in 1 2 3 4 5 6 7; do a=$(now); \"$root/stepsim\" --version >/dev/null; b=$(now); \"$root/build/stepsim\" --version >/dev/null; c=$(now)
       over=$(( 2 * b - a - c )); (( over < best )) && best=$over; done
     echo \"the script adds $(( best / 1000 )) us\"; (( best < 50000000 ))" OUTPUT "the script adds -?[0-9]+ us")

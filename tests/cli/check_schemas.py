@@ -1,6 +1,7 @@
 """Usage: check_schemas.py STEPSIM docs/json.md. What --json prints has the keys and types that the document says."""
 import json
 import re
+import shlex
 import subprocess
 import sys
 
@@ -76,7 +77,7 @@ def main():
     wrong = 0
     for command in COMMANDS:
         command = command.replace("grpo-small", "tests/cli/grpo-small.yaml")
-        done = subprocess.run(f"{stepsim} {command} --json", shell=True, capture_output=True, text=True)
+        done = subprocess.run(f"{shlex.quote(stepsim)} {command} --json", shell=True, capture_output=True, text=True)
         if done.returncode not in (0, 1):
             print(f"{command}: {done.stderr}")
             wrong += 1

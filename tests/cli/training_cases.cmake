@@ -571,7 +571,7 @@ cli("export with too few events" ARGS export llama32-3b-sft-zero3 --perfetto out
 # With nobody to complain to, a mistake is still a mistake and not a crash.
 foreach(where "2>&-" "2>/dev/full")
   add_test(NAME "cli/a mistake with stderr ${where}"
-    COMMAND sh -c "$<TARGET_FILE:stepsim> collective x ${where}; test $? -eq 2")
+    COMMAND sh -c "\"$0\" collective x ${where}; test $? -eq 2" $<TARGET_FILE:stepsim>)
   set_tests_properties("cli/a mistake with stderr ${where}" PROPERTIES LABELS cli)
 endforeach()
 

@@ -12,7 +12,7 @@
 namespace stepsim {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 constexpr std::int64_t ranks = 8;
 

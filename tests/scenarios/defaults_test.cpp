@@ -10,7 +10,7 @@
 #include "workloads/strategy/defaults.hpp"
 
 using namespace stepsim;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

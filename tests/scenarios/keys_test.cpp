@@ -301,7 +301,7 @@ TEST_CASE("a mean behind the limit is written as it was said, with its range", "
     const Scenario again = parse_scenario(data, yaml, "again.yaml");
     CHECK(again.grpo->lengths.behind_limit);
     CHECK(again.grpo->lengths.mean == scenario.grpo->lengths.mean);
-    CHECK(mean_response(*again.grpo) == Catch::Detail::Approx(800).epsilon(1e-6));
+    CHECK(mean_response(*again.grpo) == Approx(800).epsilon(1e-6));
     REQUIRE(again.constants.size() == scenario.constants.size());
     for (std::size_t i = 0; i < again.constants.size(); ++i) {
       CHECK(again.constants[i].value == scenario.constants[i].value);

@@ -5,7 +5,7 @@
 #include "tests/support/step_rows.hpp"
 
 using namespace stepsim;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

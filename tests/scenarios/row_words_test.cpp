@@ -6,7 +6,7 @@
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -631,7 +631,7 @@ TEST_CASE("LLaMA-Factory's training by Megatron is refused", "[scenarios][source
   CHECK_THROWS_WITH(
       translate("model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: full\n"
                 "tensor_model_parallel_size: 2\n"),
-      Catch::Matchers::EndsWith(
+      Catch::EndsWith(
           ":4: tensor_model_parallel_size: training by Megatron through mcore_adapter (USE_MCA=1) "
           "is not read; a script of Megatron-LM or a file of Megatron-Bridge is"));
 }

@@ -23,7 +23,7 @@ TEST_CASE("the last line of a progress bar is read, and shorter bars are not", "
 
 TEST_CASE("a clock that says inf is none", "[logs]") {
   CHECK_THROWS_WITH(read_trainer_log("5/100 [inf:00<00:38,  2.50it/s]", "log"),
-                    Catch::Matchers::Contains("log: holds no"));
+                    Catch::Contains("log: holds no"));
 }
 
 TEST_CASE("rates of a progress bar become times", "[logs]") {

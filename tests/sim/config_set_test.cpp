@@ -4,7 +4,7 @@
 
 namespace stepsim {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("a value set by its path is read as if the file said so", "[sim]") {
   Document document = parse_document("strategy:\n  zero: 3\njob: {sequence: 10}\n", "a.yaml");

@@ -32,6 +32,7 @@ Gpu tiny_gpu() {
                              .wide = made_up<Ratio>(1),
                              .backward_tail = {}},
                    .later = {},
+                   .later_name = {},
                    .head_overhead = made_up<Ratio>(0),
                    .tail = made_up<Ratio>(0),
                    .settling = {}};
