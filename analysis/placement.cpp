@@ -49,7 +49,7 @@ MemoryPlacement::Address MemoryPlacement::take(std::uint64_t bytes, std::size_t 
     found = find(pool, size);
   }
   const Address address = found->address;
-  free_.erase(found);
+  drop_free(address);
   Block& block = blocks_.at(address);
   const std::uint64_t rest = block.bytes - size;
   if (pool.second || expandable_ ? rest >= least_block : rest > most_small) {
@@ -71,13 +71,13 @@ void MemoryPlacement::give(Address address) {
   };
   if (const auto after = std::next(block);
       after != blocks_.end() && joins(after, address + bytes + after->second.bytes)) {
-    free_.erase({pool_of(segment), after->second.bytes, after->first});
+    drop_free(after->first);
     bytes += after->second.bytes;
     blocks_.erase(after);
   }
   if (block != blocks_.begin())
     if (const auto before = std::prev(block); joins(before, address)) {
-      free_.erase({pool_of(segment), before->second.bytes, before->first});
+      drop_free(before->first);
       address = before->first;
       bytes += before->second.bytes;
       blocks_.erase(block);
@@ -88,6 +88,25 @@ void MemoryPlacement::give(Address address) {
 void MemoryPlacement::add_free(Address address, std::uint64_t bytes, std::size_t segment) {
   blocks_[address] = {.bytes = bytes, .segment = segment};
   free_.insert({pool_of(segment), bytes, address});
+  if (const auto [from, to] = idle_part(address); from < to) idle_.insert(address);
+}
+
+void MemoryPlacement::drop_free(Address address) {
+  const Block& block = blocks_.at(address);
+  free_.erase({pool_of(block.segment), block.bytes, address});
+  idle_.erase(address);
+}
+
+// The part of a free block that the driver can have back: all of a segment that does not expand, or
+// whole pages.
+std::pair<MemoryPlacement::Address, MemoryPlacement::Address> MemoryPlacement::idle_part(
+    Address address) const {
+  const Block& block = blocks_.at(address);
+  const Segment& segment = segments_[block.segment];
+  const Address end = address + block.bytes;
+  if (!expandable_) return {address, block.bytes < segment.bytes ? address : end};
+  const std::uint64_t page = page_of(segment.small);
+  return {rounded_up(address, page), end / page * page};
 }
 
 // The end of a segment that expands comes last: it is as large as it likes.
@@ -147,25 +166,17 @@ void MemoryPlacement::grow(Pool pool, std::uint64_t bytes, std::size_t owner,
 // Segments of which nothing is used, and whole pages of those that expand.
 void MemoryPlacement::give_back_idle(std::vector<Change>& changes) {
   using enum Change::What;
-  const std::map<Address, Block> before = blocks_;
-  for (const auto& [address, block] : before) {
-    const Pool pool = pool_of(block.segment);
-    if (block.requested > 0) continue;
-    const std::uint64_t page = page_of(pool.second);
-    Address from = address, to = address + block.bytes;
-    if (expandable_) {
-      from = rounded_up(from, page);
-      to = to / page * page;
-    } else if (block.bytes < segments_[block.segment].bytes) {
-      continue;
-    }
-    if (from >= to) continue;
-    free_.erase({pool, block.bytes, address});
+  for (const Address address : std::exchange(idle_, {})) {
+    const Block block = blocks_.at(address);
+    const Address end = address + block.bytes;
+    const auto [from, to] = idle_part(address);
+    drop_free(address);
     blocks_.erase(address);
     if (address < from) add_free(address, from - address, block.segment);
-    if (to < address + block.bytes) add_free(to, address + block.bytes - to, block.segment);
+    if (to < end) add_free(to, end - to, block.segment);
     reserved_ -= to - from;
-    changes.push_back({expandable_ ? unmapped : given, from, to - from, pool.first});
+    changes.push_back(
+        {expandable_ ? unmapped : given, from, to - from, pool_of(block.segment).first});
   }
 }
 

@@ -63,6 +63,8 @@ class MemoryPlacement {
     return {segments_[segment].stream, segments_[segment].small};
   }
   void add_free(Address address, std::uint64_t bytes, std::size_t segment);
+  void drop_free(Address address);
+  std::pair<Address, Address> idle_part(Address address) const;
   std::set<Free>::iterator find(Pool pool, std::uint64_t bytes);
   void grow(Pool pool, std::uint64_t bytes, std::size_t owner, std::vector<Change>& changes);
   Address place(Pool pool, std::uint64_t bytes, std::size_t owner);
@@ -81,6 +83,7 @@ class MemoryPlacement {
   std::map<Pool, Expanding> expanding_;
   std::map<Address, Block> blocks_;
   std::set<Free> free_;
+  std::set<Address> idle_;  // of these the ones that the driver can have back in part
 };
 
 }  // namespace stepsim

@@ -43,7 +43,7 @@ constexpr Usage memory_usage{
     "  stepsim memory my.yaml --beside snapshot.pickle\n",
     1};
 
-std::string text_of(const Scenario& scenario, const Footprint& f, const FittingSteps& fitting) {
+std::string text_of(const Scenario& scenario, const Footprint& f) {
   std::string text = fmt::format("{}\n\n{}\n{}\n", scenario.name,
                                  classes_table(f, scenario.cluster.gpu.title), moments_table(f));
   text += fmt::format("{}; the peak is in {}{}{}\n", verdict_text(f), f.device.peak.phase,
@@ -53,8 +53,7 @@ std::string text_of(const Scenario& scenario, const Footprint& f, const FittingS
   text +=
       "this follows the order of the program; over time gradients wait for reductions and copies, "
       "and gathers\ncome early: `stepsim run` has both\n";
-  text += notes_text(scenario);
-  return f.fit() == Fit::oom ? text + fitting_text(fitting) : text;
+  return text + notes_text(scenario);
 }
 
 Records records_of(const Footprint& f, const std::optional<MemoryComparison>& beside,
@@ -102,17 +101,17 @@ int memory_command(const CommandLine& line) {
   const bool fits = needs.fit() != Fit::oom;
   std::optional<MemoryComparison> beside;
   if (snapshot) beside = load_comparison(line.data, scenario, needs, *snapshot);
-  FittingSteps fitting;
-  if (!fits && !options->has("brief")) fitting = fitting_steps(question);
-  if (options->has("json"))
-    print_result(memory_kind, asked, records_of(needs, beside, fitting));
-  else if (options->has("brief"))
+  if (options->has("json")) {
+    print_result(memory_kind, asked,
+                 records_of(needs, beside, fits ? FittingSteps{} : fitting_steps(question)));
+  } else if (options->has("brief")) {
     fmt::print("{}{} of {} usable: {}\n{}", beside ? sentence_of(*beside) : "",
                to_text(Bytes{needs.needed()}), to_text(Bytes{needs.capacity}), verdict_text(needs),
                taken_in_brief(scenario));
-  else
-    fmt::print("{}{}{}", taken, beside ? comparison_text(*beside) : "",
-               text_of(scenario, needs, fitting));
+  } else {
+    print_at_once(taken + (beside ? comparison_text(*beside) : "") + text_of(scenario, needs));
+    if (!fits) fmt::print("{}", fitting_text(fitting_steps(question)));
+  }
   return fits ? exit_code::yes : exit_code::no;
 }
 

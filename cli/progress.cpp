@@ -21,6 +21,7 @@ struct Begin {
   Clock::time_point time;
   std::size_t done = 0;
   std::size_t last = 0;  // what was done when it was drawn; less: another round begins
+  Clock::time_point drawn{};
 };
 
 std::string time_left(const Begin& begin, std::size_t done, std::size_t of) {
@@ -39,7 +40,10 @@ Progress progress_bar(std::string_view what) {
     constexpr std::size_t width = 30;
     if (!begin || done < begin->last) begin = Begin{Clock::now(), done};
     begin->last = done;
-    if (of == 0 || (done < of && done * 100 / of == (done - 1) * 100 / of)) return;
+    const Clock::time_point now = Clock::now();
+    const bool seldom = now - begin->drawn < std::chrono::seconds(1);
+    if (of == 0 || (done < of && seldom && done * 100 / of == (done - 1) * 100 / of)) return;
+    begin->drawn = now;
     const std::size_t full = done * width / of;
     const std::string line =
         done == of
@@ -49,6 +53,11 @@ Progress progress_bar(std::string_view what) {
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
   };
+}
+
+void print_at_once(std::string_view text) {
+  fmt::print("{}", text);
+  std::fflush(stdout);
 }
 
 }  // namespace stepsim

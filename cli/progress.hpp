@@ -7,8 +7,11 @@
 
 namespace stepsim {
 
-// Redraws its line whenever a hundredth more is done, and wipes it at the end. Silent when standard
-// error is no terminal.
+// Redraws its line whenever a hundredth more is done, or a second has passed, with the time that is
+// left; wipes it at the end. Silent when standard error is no terminal.
 Progress progress_bar(std::string_view what);
+
+// For an answer that is there before longer work begins.
+void print_at_once(std::string_view text);
 
 }  // namespace stepsim

@@ -140,12 +140,6 @@ void find_changes(const CommandLine& line, const Options& options, const Scenari
   extras.fitting = std::move(changes.fitting);
 }
 
-// The answer is there at once, what could be changed when it is found.
-void print_at_once(const std::string& text) {
-  fmt::print("{}", text);
-  std::fflush(stdout);
-}
-
 int run_grpo_scenario(const CommandLine& line, const Options& options, const Scenario& scenario,
                       const std::vector<Setting>& settings) {
   const auto interval =

@@ -4,16 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/scenario.hpp"
 #include "sim/base/config.hpp"
 #include "workloads/model/model.hpp"
-#include "workloads/strategy/lora.hpp"
 
 namespace stepsim {
 
 // Those of all layers, as the model's own code calls them: "self_attn.q_proj".
 std::vector<std::string> matrices_of(const Model& model);
 
-// Each name of `modules` is that of a matrix in one of the layers at least.
-void check_adapters(const Table& strategy, const Lora& lora, const Model& model);
+// Each name of `modules` is that of a matrix in one of the layers at least, and some matrix gets an
+// adapter.
+void check_adapters(const Table& strategy, const Scenario& scenario);
 
 }  // namespace stepsim

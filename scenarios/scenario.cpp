@@ -117,7 +117,6 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                    s.distributed.shard, ranks));
   }
   check_optimizer(strategy, s);
-  if (found.model) check_adapters(strategy, s.lora, scenario.model);
   check_precision(strategy, s);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(
@@ -133,6 +132,7 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
       check_parallel(strategy,
                      {scenario.model, ranks, scenario.strategy, scenario.job, scenario.stack});
   }
+  if (found.cluster && found.model) check_adapters(strategy, scenario);
   if (found.model && outgrows_positions(scenario) && scenario.model.positions == Positions::learned)
     job.problem("sequence", fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,
                                         scenario.model.name, scenario.model.longest_sequence));

@@ -128,6 +128,10 @@ std::optional<std::string> their_word(const MappedKey& key, const std::string& o
   return place == key.words.end() ? std::nullopt : std::optional(place->first);
 }
 
+std::string first_listed(const std::vector<std::string>& texts) {
+  return texts.empty() ? "" : texts.front();
+}
+
 MappedSource::MappedSource(const SourceQuestion& question, const Document& source,
                            std::string_view program, std::string_view table, NamesOfKeys names)
     : question_(question),
@@ -184,7 +188,7 @@ std::string MappedSource::inherit(const std::string& file) {
   leaves_.insert(leaves_.begin(), own.begin(), own.end());
   const Table root = inherited_.back().root();
   const std::string next = root.has("defaults") ? plain_value(root, "defaults") : "";
-  return next.starts_with('[') ? root.texts("defaults").front() : next;
+  return next.starts_with('[') ? first_listed(root.texts("defaults")) : next;
 }
 
 void MappedSource::put_model(std::string_view key) {

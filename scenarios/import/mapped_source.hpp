@@ -47,6 +47,9 @@ std::optional<std::string> their_word(const MappedKey& key, const std::string& o
 // last parts with dashes ("model.num_layers": "num-layers").
 enum class NamesOfKeys : std::uint8_t { paths, low_lines, last_parts };
 
+// Empty where nothing is listed.
+std::string first_listed(const std::vector<std::string>& texts);
+
 class MappedSource {
  public:
   // `program` is what people call it, `table` the file of its keys: "torchtitan".

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 void read_defaults(MappedSource& source) {
   constexpr int longest_chain = 8;
   std::string said = source.text("defaults");
-  if (said.starts_with('[')) said = source.texts("defaults").front();
+  if (said.starts_with('[')) said = first_listed(source.texts("defaults"));
   fs::path folder = fs::path(source.question().file).parent_path();
   for (int links = 0; !said.empty() && links < longest_chain; ++links) {
     const fs::path place = folder / said;

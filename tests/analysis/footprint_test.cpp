@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <stdexcept>
+
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "sim/base/lists.hpp"
@@ -46,6 +49,50 @@ TEST_CASE("a model that stands whole on its devices first leaves no room for fp3
   CHECK(needs.device.failed->tensor_class == "master_weights");
   CHECK(needs.device.moments.front().first == "model load");
   CHECK(std::abs(needs.device.moments.front().second / 0x1p30 - 57) < 0.5);  // read: 57 to 58
+}
+
+TEST_CASE("where set-up alone is too large nothing fits, and that is known without a step",
+          "[analysis]") {
+  CHECK_FALSE(setup_fits(seed("openrlhf-qwen3-30b-2x96-zero3-init-oom")));
+  CHECK(setup_fits(seed("mpt7b-zero2-oom")));  // it fails in the update
+  const std::vector<Setting> whole{{"strategy.zero", "0"}};
+  CHECK_FALSE(setup_fits(seed("qwen3-30b-sft-zero3", whole)));
+  CHECK(footprint(seed("qwen3-30b-sft-zero3", whole)).fit() == Fit::oom);
+  for (const char* model : {"llama-3.1-70b", "llama-3.1-8b"}) {
+    CAPTURE(model);
+    const Scenario stages = parse_scenario(
+        data,
+        fmt::format("name: stages\nmodel: {}\nstack: megatron\ncluster: {{node: h100-8}}\n"
+                    "job: {{sequence: 512}}\n"
+                    "strategy: {{zero: 1, pipeline_parallel: {{size: 2}}}}\n",
+                    model),
+        "stages.yaml");
+    CHECK(setup_fits(stages) == (footprint(stages).fit() != Fit::oom));
+  }
+}
+
+TEST_CASE("memory that is no number is no verdict", "[analysis]") {
+  Footprint needs;
+  needs.margin.value = std::nan("");
+  CHECK_THROWS_AS(needs.fit(), std::logic_error);
+}
+
+TEST_CASE("a stage without a matrix for adapters has nothing to update", "[analysis]") {
+  const Scenario hybrid = parse_scenario(
+      data,
+      "name: mixers below, attention above\nstack: megatron\ncluster: {node: h100-2}\n"
+      "model: {architectures: [GraniteMoeHybridForCausalLM], num_hidden_layers: 2, hidden_size: "
+      "768, "
+      "shared_intermediate_size: 2048, num_local_experts: 0, num_attention_heads: 12, "
+      "num_key_value_heads: 4, vocab_size: 100352, max_position_embeddings: 32768, "
+      "tie_word_embeddings: false, position_embedding_type: nope, "
+      "layer_types: [mamba, attention], mamba_n_heads: 48, mamba_d_head: 32, mamba_d_state: 128, "
+      "mamba_n_groups: 1, mamba_d_conv: 4, mamba_expand: 2, mamba_chunk_size: 256, "
+      "mamba_conv_bias: true, mamba_proj_bias: false}\n"
+      "job: {sequence: 128}\n"
+      "strategy: {zero: 1, lora: {rank: 8, targets: attention}, pipeline_parallel: {size: 2}}\n",
+      "hybrid.yaml");
+  CHECK(footprint(hybrid).fit() == Fit::fits);
 }
 
 TEST_CASE("below stage 3 set-up takes whole buffers, and the allocator holds nothing beyond them",

@@ -1,5 +1,7 @@
 #include "analysis/placement.hpp"
 
+#include <ctime>
+
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;
@@ -16,10 +18,10 @@ struct Laid {
   MemoryPlacement::Address take(std::uint64_t bytes, std::size_t stream = 0) {
     return placement.take(bytes, stream, 0, changes);
   }
-  std::vector<std::uint64_t> sizes(What what) const {
+  std::vector<std::uint64_t> sizes(What what, std::size_t from = 0) const {
     std::vector<std::uint64_t> list;
-    for (const auto& change : changes)
-      if (change.what == what) list.push_back(change.bytes);
+    for (std::size_t i = from; i < changes.size(); ++i)
+      if (changes[i].what == what) list.push_back(changes[i].bytes);
     return list;
   }
 };
@@ -100,4 +102,43 @@ TEST_CASE("without room whole pages of segments that expand go back", "[placemen
   CHECK(laid.sizes(What::unmapped) == std::vector<std::uint64_t>{40 * mebi});
   CHECK(laid.placement.reserved() == 100 * mebi);
   CHECK(laid.take(10 * mebi) == first + 40 * mebi);
+}
+
+TEST_CASE("what goes back is what lies idle, and nothing that is used", "[placement]") {
+  const bool expandable = GENERATE(false, true);
+  Laid laid{MemoryPlacement(300 * mebi, expandable)};
+  std::vector<MemoryPlacement::Address> held;
+  std::uint32_t drawn = 1;
+  for (int turn = 0; turn < 4000; ++turn) {
+    drawn = drawn * 1664525 + 1013904223;
+    const std::uint64_t bytes = (drawn >> 8) % (turn % 3 == 0 ? 30 * mebi : mebi);
+    const std::size_t before = laid.changes.size();
+    held.push_back(laid.take(bytes, drawn % 2));
+    std::uint64_t in_blocks = 0;
+    for (const auto& [address, block] : laid.placement.blocks()) {
+      in_blocks += block.bytes;
+      const bool whole = block.bytes >= laid.placement.segments()[block.segment].bytes;
+      // Behind a request that found no room nothing is kept that the driver could have.
+      if (!expandable && laid.sizes(What::out_of_memory, before).size() == 1)
+        CHECK((block.requested > 0 || !whole));
+    }
+    CHECK(in_blocks == laid.placement.reserved());
+    for (std::size_t given = 0; given < held.size() && (drawn >> 5) % 3 == given; ++given) {
+      laid.placement.give(held[given]);
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(given));
+    }
+    if (held.size() > 40) {
+      laid.placement.give(held.front());
+      held.erase(held.begin());
+    }
+  }
+  CHECK_FALSE(laid.sizes(expandable ? What::unmapped : What::given).empty());
+}
+
+TEST_CASE("requests beyond the room cost no look at what is held", "[placement]") {
+  Laid laid{MemoryPlacement(0, false)};
+  const std::clock_t begin = std::clock();
+  for (int i = 0; i < 30'000; ++i) laid.take(11 * mebi);
+  CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 2);  // was a minute
+  CHECK(laid.sizes(What::out_of_memory).size() == 30'000);
 }

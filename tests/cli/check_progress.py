@@ -1,8 +1,9 @@
 """check_progress.py STEPSIM: progress is drawn on a terminal, wiped at the end, and nowhere else; answers do not depend on it,
-nor on the number of workers."""
+nor on the number of workers. It says how long a sweep takes early on."""
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -35,4 +36,17 @@ assert all(len(line) < 80 for line in drawn.split("\r")), "the line is wider tha
 piped = subprocess.run([stepsim, *words, "--workers", "1"], capture_output=True, check=True)
 assert piped.stderr == b"", piped.stderr
 assert piped.stdout == answer, "one worker gives another answer"
+
+# The length of a long sweep is known long before a hundredth of it is done.
+leader, follower = pty.openpty()
+sweep = subprocess.Popen([stepsim, "sweep", "llama32-3b-sft-zero3", "--vary", "job.tokens=1e9:1.2e10:1e5", "-j", "1"],
+                         stdout=subprocess.PIPE, stderr=follower)
+os.close(follower)
+drawn = ""
+while " left" not in drawn:
+    drawn += os.read(leader, 65536).decode()
+sweep.kill()
+sweep.wait()
+done, points = re.search(r"(\d+) of (\d+), [0-9.]+ \w+ left", drawn).groups()
+assert 100 * int(done) < int(points), drawn
 print("the same")

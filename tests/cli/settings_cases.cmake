@@ -27,6 +27,11 @@ cli("keys of a script of verl become keys of a scenario" ARGS import ${folder}/v
   OUTPUT "\n  num_mini_batches: 2 +# actor_rollout_ref.actor.ppo_mini_batch_size, line 8: 32 of 64\n  pack_rows: 8 +# actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu, line 9\n.*\n  park_reference: true .*\n  vllm_gpu_memory_utilization: 0.5 +# actor_rollout_ref.rollout.gpu_memory_utilization is absent\n")
 cli("a NeMo-RL file becomes a scenario" ARGS import ${folder}/nemo.yaml
   OUTPUT "\n  response_length: 768 +# policy.max_total_sequence_length, line 12\n  pack_length: 2048 .*\n  num_mini_batches: 2 +# policy.train_global_batch_size, line 10: 64 of 128\n.*\n  vllm_gpu_memory_utilization: 0.5 .*\n  checkpointing: full +# policy.dtensor_cfg.activation_checkpointing, line 14\n")
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/nothing.yaml "defaults: []\ngrpo: {num_prompts_per_step: 32}\npolicy: {model_name: Qwen/Qwen2.5-32B}\n")
+foreach(command import show)
+  cli("${command} of a NeMo-RL file that goes on from nothing" ARGS ${command} ${CMAKE_CURRENT_BINARY_DIR}/nothing.yaml
+    OUTPUT "qwen2.5-32b")
+endforeach()
 cli("supervised training of a NeMo-RL file" ARGS run ${folder}/nemo-sft.yaml --samples 0 --faster 0
   OUTPUT "machine +2 x h100-8 +cluster.num_nodes and gpus_per_node say so .*step time .*: policy.dtensor_cfg|step time ")
 cli("keys of supervised training become keys of a scenario" ARGS import ${folder}/nemo-sft.yaml --cluster a100-8

@@ -158,6 +158,40 @@ cli("run that saves every so many epochs" ARGS run llama32-3b-sft-zero3 --set jo
 cli("adapters beside a matrix that the model does not have" ARGS run llama32-3b-sft-zero3
   --set "strategy.lora={rank: 8, modules: [q_proj, q_porj]}" CODE 2
   ERROR "--set: strategy.lora.modules: llama-3.2-3b has no matrix \"q_porj\" (did you mean \"q_proj\"?); there are self_attn.q_proj, self_attn.k_proj, self_attn.v_proj, self_attn.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj")
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/mixers.yaml [[
+name: adapters on attention in a model without attention
+model:
+  {architectures: [GraniteMoeHybridForCausalLM], num_hidden_layers: 1, hidden_size: 768, shared_intermediate_size: 2048,
+   num_local_experts: 0, num_attention_heads: 12, num_key_value_heads: 4, vocab_size: 100352, max_position_embeddings: 32768,
+   tie_word_embeddings: true, position_embedding_type: nope, layer_types: [mamba], mamba_n_heads: 48, mamba_d_head: 32,
+   mamba_d_state: 128, mamba_n_groups: 1, mamba_d_conv: 4, mamba_expand: 2, mamba_chunk_size: 256, mamba_conv_bias: true,
+   mamba_proj_bias: false}
+stack: litgpt
+cluster: {node: l40s-8}
+job: {sequence: 128}
+strategy: {zero: 1, lora: {rank: 8, targets: attention}}
+]])
+cli("adapters on attention where there is none" ARGS run ${CMAKE_CURRENT_BINARY_DIR}/mixers.yaml CODE 2
+  ERROR "${CMAKE_CURRENT_BINARY_DIR}/mixers.yaml:12: strategy.lora.targets: attention gives no matrix of the model above an adapter; expected linear or all; there are mamba.in_proj, mamba.out_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj")
+cli("adapters beside named matrices that the targets leave out" ARGS memory llama32-3b-sft-zero3
+  --set "strategy.lora={rank: 8, targets: attention, modules: [up_proj, down_proj]}" CODE 2
+  ERROR "--set: strategy.lora.targets: attention gives no matrix of llama-3.2-3b called up_proj or down_proj an adapter; expected linear or all; there are self_attn.q_proj, self_attn.k_proj, self_attn.v_proj, self_attn.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj")
+cli("checkpoint of adapters beside experts that ranks share" ARGS run qwen3-30b-sft-zero2moe --set job.save.every=10
+  --set "strategy.lora={rank: 8, targets: attention}" --samples 0 --faster 0 --json OUTPUT "\"save\": [{]\"bytes\": [0-9]+, \"weight_bytes\": [0-9]+,")
+
+# ---- what does not fit is said at once ----
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/whole.yaml
+  "name: whole\nmodel: qwen3-30b-a3b\nstack: deepspeed-hf\ncluster: {node: h100-8}\njob: {sequence: 4096}\nstrategy: {zero: 0}\n")
+foreach(model qwen3-30b-a3b kimi-k2 deepseek-v3)
+  cli("memory of a model far beyond it: ${model}" ARGS memory ${CMAKE_CURRENT_BINARY_DIR}/whole.yaml --brief --set model=${model} CODE 1
+    SHELL "ulimit -t 5; \"$@\"" OUTPUT "[TG]B of 84.1 GB usable: does not fit")
+endforeach()
+
+# ---- draws of constants that hold each other ----
+foreach(node h20-8 h20-8-141 mi325x-8 mi250x-8)
+  cli("draws where more may be usable than a low capacity: ${node}" ARGS run llama32-3b-sft-zero3 --set cluster.node=${node}
+    --set stack=deepspeed-hf --samples 4 --brief OUTPUT "a step \\(likely ")
+endforeach()
 
 # ---- offload, and parts that are slow ----
 set(phi ${seeds}/phi4-14b-sft-zero3.yaml)

@@ -1,6 +1,8 @@
 // Files of programs that train by reinforcement, translated.
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "scenarios/import/sources.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
@@ -166,6 +168,22 @@ TEST_CASE("verl's rounds of prompts", "[scenarios][sources]") {
   for (const Translation& all : {read(dapo, ""), read("verl.trainer.main_ppo", filter)}) {
     CHECK(value_at(all, "job.prompts_per_round").empty());
     CHECK(value_at(all, "job.num_unique_prompts_rollout") == "768");
+  }
+}
+
+TEST_CASE("a NeMo-RL file may go on from nothing", "[scenarios][sources]") {
+  const std::string own =
+      "grpo: {num_prompts_per_step: 32}\npolicy: {model_name: Qwen/Qwen2.5-32B}\n";
+  const auto prompts = [](const Translation& translation) {
+    return value_at(translation, "job.num_unique_prompts_rollout");
+  };
+  CHECK(prompts(translate("defaults: []\n" + own)) == "32");
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("base.yaml")) << "defaults: []\n" << own;
+  const std::string file = folder.file("own.yaml");
+  for (const char* base : {"base.yaml", "[base.yaml]"}) {
+    std::ofstream(file) << "defaults: " << base << "\ngrpo: {num_prompts_per_step: 16}\n";
+    CHECK(prompts(translate_source(data, file, {}).value()) == "16");
   }
 }
 

@@ -87,6 +87,33 @@ TEST_CASE("the states are the fp32 copy and two moments, shared out", "[workload
   CHECK(files.model_states == (sharding == Sharding::zero3 ? 0 : files.weights));
 }
 
+TEST_CASE("of adapters beside dealt experts only those of a rank's experts are its own to write",
+          "[workloads]") {
+  const auto sharding = GENERATE(Sharding::zero1, Sharding::zero2);
+  TinyStep step = tiny_step(sharding, tiny_model(8));
+  step.strategy.lora = {4, LoraTargets::attention, Quantised::none};
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  const Checkpoint whole = checkpoint_of(step.rank());
+  const double attention = whole.weights;
+  CHECK_THAT(attention, exactly(2 * step.rank().shares.trained));
+  step.strategy.lora.targets = LoraTargets::all;
+  const double of_experts = checkpoint_of(step.rank()).weights - attention;
+  step.strategy.experts.parallel = 4;
+  const auto saved = [&] {
+    const Checkpoint files = checkpoint_of(step.rank());
+    CHECK_THAT(files.weights, exactly(attention));
+    CHECK_THAT(file_bytes(build_save(step.input(), Folding::off).graph), exactly(files.bytes()));
+    return files;
+  };
+  // In one piece and in DeepSpeed's own file.
+  CHECK_THAT(saved().experts, exactly(2 * of_experts / 4));
+  CHECK(saved().expert_writers == 4);
+  step.strategy.lora.targets = LoraTargets::attention;
+  CHECK(saved().experts == 0);
+  CHECK_THAT(saved().bytes(), WithinRel(whole.bytes(), 1e-9));
+  CHECK(saved().files == whole.files);
+}
+
 TEST_CASE("a process writes at its own rate, and the drives of a node share theirs",
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2);

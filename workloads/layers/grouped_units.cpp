@@ -2,6 +2,7 @@
 // hold them, multiplied in one kernel per matrix kind, and summed up where they came from.
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "workloads/layers/layer_writer.hpp"
 #include "workloads/layers/routing.hpp"
@@ -291,10 +292,13 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
                                           : grouped_gemm("lora", experts, rows, from, to));
     sums.push_back(lora_add(experts * rows * out));
   };
-  const Lora& lora = strategy.lora;
-  const double in = (model.experts->gated && lora.chooses("gate_proj") ? 1 : 0) +
-                    (lora.chooses("up_proj") ? 1 : 0),
-               out = lora.chooses("down_proj") ? 1 : 0;
+  const auto chosen = [&](std::string_view matrix) {
+    return strategy.lora.chooses("mlp.experts." + std::string(matrix));
+  };
+  const bool both = chosen("gate_up_proj");  // where they are one tensor
+  const double in = (model.experts->gated && (both || chosen("gate_proj")) ? 1 : 0) +
+                    (both || chosen("up_proj") ? 1 : 0),
+               out = chosen("down_proj") ? 1 : 0;
   if (in + out == 0) return;
   for (int matrix = 0; matrix < in; ++matrix) beside(h(), width);
   if (out > 0) beside(width, h());

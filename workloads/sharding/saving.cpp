@@ -41,6 +41,16 @@ std::vector<double> pieces_of(double bytes, double piece) {
   return pieces;
 }
 
+// Elements of a rank's experts that are not frozen.
+double trained_in_experts(const ModelUnits& units) {
+  double elements = 0;
+  for (std::size_t layer = 0; layer < units.layers.size(); ++layer)
+    for (const Unit& unit : units.like(layer))
+      if (unit.kind == TensorClass::expert)
+        elements += unit.trained_elements() * static_cast<double>(unit.times);
+  return elements;
+}
+
 // Beside the traffic of a step.
 Plans save_plans(const RankPart& rank) {
   const StepInput& input = rank.input;
@@ -234,8 +244,9 @@ Checkpoint checkpoint_of(const RankPart& rank) {
   if (exchanged) {
     made.expert_writers = mesh.experts * mesh.expert_tensor;
     const double all = static_cast<double>(count_parameters(input.model).of(TensorClass::expert));
-    const double mine =
-        input.strategy.precision.numbers * all / static_cast<double>(made.expert_writers);
+    const double mine = adapters ? facts.stored_bytes * trained_in_experts(rank.units)
+                                 : input.strategy.precision.numbers * all /
+                                       static_cast<double>(made.expert_writers);
     whole -= mine;
     made.experts = mine * ((save.weights ? 1 : 0) + (save.states ? 1 : 0));
   }
@@ -249,7 +260,7 @@ Checkpoint checkpoint_of(const RankPart& rank) {
   made.states = (facts.master_bytes + state_bytes(rank)) * owned_elements(rank);
   if (facts.updates_stored) made.states += facts.stored_bytes * shares.updated;
   if (!facts.gathers_parameters) made.model_states = whole;
-  if (exchanged && input.model.experts)  // DeepSpeed: a file for each expert of each layer
+  if (made.experts > 0 && input.model.experts)  // DeepSpeed: a file for each expert of each layer
     made.files += static_cast<double>(input.model.experts->count * input.model.layers);
   made.files += made.owners + (facts.gathers_parameters ? made.owners : made.writers);
   made.files += mesh.ranks;  // state of random numbers

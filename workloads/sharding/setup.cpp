@@ -28,6 +28,7 @@ void Setup::pin(Held held, double bytes) {
 void Setup::take_states(double bytes, const std::vector<double>& parts) {
   const double moments = std::max(1.0, strategy().optimizer.moments);
   const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
+  if (all <= 0) return;  // adapters may all stand in other stages
   for (const double part : parts)
     for (int moment = 0; moment < moments; ++moment)
       take(Pool::device, Held::optimizer, bytes * part / all / moments);

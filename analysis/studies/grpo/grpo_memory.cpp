@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
 
 #include "analysis/memory_timeline.hpp"
 #include "analysis/studies/grpo/kept_answers.hpp"
@@ -204,6 +206,8 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
   m.full_sequence = decode.taken_by(static_cast<double>(grpo.model_length()));
   m.cached_sequences =
       std::min(std::floor(m.cache_tokens / m.full_sequence), decode.most_sequences());
+  if (std::isnan(m.learner.most() + m.host.most()))
+    throw std::logic_error("the memory that is needed is no number");
   m.failure = failure_of(scenario, m);
   // While a GPU generates, it still holds what its learner has not moved to the host.
   const double kept = grpo.park_learners ? 0 : states.here(grpo);

@@ -60,6 +60,7 @@ void measure(Remedy& remedy, const Scenario& changed) {
     remedy.needed = memory.learner.most();
     return;
   }
+  if (!setup_fits(changed)) return;
   const Footprint needs = footprint(changed);
   remedy.fit = needs.fit();
   remedy.needed = needs.needed();
@@ -162,7 +163,7 @@ Alternatives partial_offload(const Scenario& scenario) {
   changed.strategy.optimizer_place = Offload::cpu;
   const auto fits = [&](double leave) {
     changed.strategy.offload.ratio = std::floor(1e4 * leave / groups) / 1e4;
-    return footprint(changed).fit() != Fit::oom;
+    return setup_fits(changed) && footprint(changed).fit() != Fit::oom;
   };
   double bad = 0, good = groups;
   while (good - bad > 1) {

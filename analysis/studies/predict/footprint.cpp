@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
@@ -39,6 +41,17 @@ MostAsked asked_for(const Strategy& strategy, const Timeline& setup, const Timel
           facts_of(strategy).gathers_parameters};
 }
 
+bool setup_of_rank_fits(const Scenario& scenario) {
+  const StepInput input = step_input(scenario);
+  const auto& gpu = scenario.cluster.gpu.memory;
+  const Timeline setup = setup_timeline(rank_part(input));
+  const MostAsked asked = asked_for(scenario.strategy, setup, {}, {});
+  const double host = scenario.cluster.node.host.dram_capacity.value.value;
+  return asked.held(slack_of(input).number()) <= (gpu.usable.value - gpu.library.value).value &&
+         read_timelines({setup}, host_pools, host, scenario.cluster.gpus_per_node()).peak.bytes <=
+             host;
+}
+
 }  // namespace
 
 Timeline setup_timeline(const RankPart& rank) {
@@ -62,6 +75,7 @@ std::string_view to_text(Fit fit) {
 }
 
 Fit Footprint::fit() const {
+  if (std::isnan(margin.value)) throw std::logic_error("the memory that is needed is no number");
   if (margin.value < 0 || !host_fits() || !drives_fit()) return Fit::oom;
   return margin.low < 0 ? Fit::tight : Fit::fits;
 }
@@ -111,6 +125,17 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   if (const auto& drives = scenario.cluster.node.host.drive_capacity)
     f.disk_capacity = drives->value.value;
   return f;
+}
+
+bool setup_fits(const Scenario& scenario) {
+  if (scenario.strategy.pipeline_parallel.size == 1) return setup_of_rank_fits(scenario);
+  const RankPart whole = rank_part(step_input(scenario));
+  Scenario own = scenario;
+  return std::ranges::all_of(prepare_step(whole, Folding::automatic).stages,
+                             [&](const StepStage& stage) {
+                               own.model = stage.model;
+                               return setup_of_rank_fits(own);
+                             });
 }
 
 Footprint footprint(const Scenario& scenario) {

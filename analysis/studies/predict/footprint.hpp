@@ -65,6 +65,9 @@ Timeline setup_timeline(const RankPart& rank);
 // From a step's timeline that somebody else found, in time or in program order.
 Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step);
 
+// Without it no step fits either. Nothing of a step is written to know that.
+bool setup_fits(const Scenario& scenario);
+
 // In program order, as if nothing ran ahead.
 Footprint footprint(const Scenario& scenario);
 
