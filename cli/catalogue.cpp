@@ -96,9 +96,13 @@ EntryFacts node_facts(const std::string&, const Document& document) {
 }
 
 EntryFacts network_facts(const std::string&, const Document& document) {
-  const Network network = read_network(document.root());
-  EntryFacts facts{fmt::format("{} nodes under one leaf switch or group{}", network.leaf.nodes,
-                               network.leaf.per_rail ? ", one per rail" : "")};
+  const Network network = read_network(document.root(), 1);
+  EntryFacts facts{network.switches
+                       ? fmt::format("{} switches, places for {} nodes",
+                                     network.switches->switches.size(), network.switches->nodes)
+                       : fmt::format("{} nodes under one leaf switch or group{}",
+                                     network.leaf.nodes,
+                                     network.leaf.per_rail ? ", one per rail" : "")};
   add_algorithms(facts, network.collectives);
   return facts;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "analysis/studies/predict/bandwidth.hpp"
+#include "cli/cluster_options.hpp"
 #include "cli/command.hpp"
 #include "cli/comparison.hpp"
 #include "cli/engine_options.hpp"
@@ -14,15 +15,16 @@
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
 
 constexpr std::array collective_option_specs{
     OptionSpec{"cluster", "NAME", "a cluster or node of the catalogue"},
-    OptionSpec{"nodes", "N", "nodes of it that take part (default 1)"},
-    OptionSpec{"network", "NAME", "between the nodes, instead of the usual one"},
+    nodes_option,
+    network_option,
+    platform_option,
+    placement_option,
     OptionSpec{"ranks", "LIST", "members of the group, such as 0,1 or 0-7,16 (default all)"},
     OptionSpec{"sizes", "LIST", "A:B doubles from A to B; else 1MiB,1GiB (default 64KiB:4GiB)"},
     OptionSpec{"algorithm", "NAME",
@@ -61,8 +63,6 @@ constexpr Usage collective_usage{
     "  stepsim collective all_reduce --cluster alps --nodes 16 --sizes 1GiB -o alps.h5\n"
     "  stepsim collective all_reduce --cluster h100-8 --compare rows.csv\n",
     1};
-
-constexpr std::uint32_t most_nodes = 8192;  // 65,536 GPUs take seconds; ten times as many, hours
 
 void check_operation(const std::string& name) {
   const auto& known = bandwidth_operations();
@@ -105,14 +105,18 @@ std::string what(const BandwidthQuestion& question, std::size_t ranks) {
 // The guesses among the constants that such a time is made of.
 std::vector<std::string> guesses(const Cluster& cluster, const BandwidthQuestion& question) {
   const bool copy = !collective_of(question.operation);
-  const bool leaves = cluster.network && cluster.nodes > cluster.network->leaf.nodes;
+  const bool leaves =
+      cluster.network && (cluster.routes || cluster.nodes > cluster.network->leaf.nodes);
   std::vector<std::string> names;
   for (const NamedConstant& constant : cluster.constants) {
     const std::string& name = constant.name;
-    const bool used = copy ? name == "node.host.copy_start"
-                           : name.starts_with("node.collectives.") ||
-                                 (cluster.nodes > 1 && name.starts_with("network.collectives.")) ||
-                                 (leaves && name == "network.leaf.uplink");
+    const bool used =
+        copy
+            ? name == "node.host.copy_start"
+            : name.starts_with("node.collectives.") ||
+                  (cluster.nodes > 1 && name.starts_with("network.collectives.")) ||
+                  (leaves && (name == "network.leaf.uplink" || name.starts_with("network.tiers.") ||
+                              name.starts_with("network.cables")));
     if (used && constant.grade == Grade::guess) names.push_back(name);
   }
   return names;
@@ -184,15 +188,11 @@ int collective_command(const CommandLine& line) {
   if (options->has("compare")) return compare_command(line, *options);
   if (options->words.empty())
     throw UserError(fmt::format("which collective? expected {}", one_of(bandwidth_operations())));
-  if (!options->has("cluster"))
+  if (!options->has("cluster") && !options->has(platform_option.name))
     throw UserError("--cluster is missing; `stepsim list clusters` names them");
   const BandwidthQuestion question = question_of(*options);
-  ClusterChoice choice{.name = *options->get("cluster"),
-                       .nodes = {},
-                       .network = options->get("network").value_or("")};
-  if (const auto nodes = options->get("nodes"))
-    choice.nodes = parse_count("--nodes", *nodes, 1, most_nodes);
-  const Cluster cluster = load_cluster(line.data, choice);
+  const Cluster cluster =
+      load_cluster(line.data, cluster_choice(options->get("cluster").value_or(""), *options));
   const BandwidthAnswer answer = measure_bandwidth(cluster, question);
   if (const auto output = options->get("output")) write_run(*output, answer.run);
   const std::vector<std::string> overlays = overlay_files(line.data, cluster);

@@ -6,6 +6,7 @@
 
 #include "analysis/report/memory_viz.hpp"
 #include "analysis/report/trace_events.hpp"
+#include "cli/cluster_options.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/options.hpp"
@@ -18,6 +19,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
+#include "topology/simgrid_platform.hpp"
 
 namespace stepsim {
 namespace {
@@ -33,8 +35,11 @@ constexpr std::array export_option_specs{
     cfg_option,
     OptionSpec{"as", "KIND",
                "instead: the scenario as a file of another program, ready to run there; a wrong "
-               "word lists them"},
+               "word lists them. simgrid: a cluster or node as a platform of SimGrid"},
     OptionSpec{"output", "FILE", "where that file goes", 'o'},
+    nodes_option,
+    network_option,
+    placement_option,
     OptionSpec{"max-events", "N",
                "slices and ends of arrows at most; beyond, short operations that follow each other "
                "share a slice (default: 200000)"},
@@ -42,7 +47,8 @@ constexpr std::array export_option_specs{
                "instead of what the scenario says, such as strategy.zero=2; repeats", 0, true},
 };
 constexpr Usage export_usage{
-    "stepsim export RUN --perfetto FILE | --memory-viz FILE | --as KIND -o FILE [options]",
+    "stepsim export RUN --perfetto FILE | --memory-viz FILE | --as KIND -o FILE [options]\n"
+    "       stepsim export CLUSTER --as simgrid -o FILE [--nodes N] [--network NAME]",
     "Writes a step as a trace for Perfetto and Chrome's tracing page: a track per rank and stream, "
     "memory and the use of links as counters, arrows from the host to what it launched and into "
     "collectives. RUN is a trace that `stepsim run -o` saved, or a scenario. Ranks that are alike "
@@ -51,12 +57,16 @@ constexpr Usage export_usage{
     "from loading the model to the end of the step. "
     "With --as: the scenario as a "
     "file of another program, which is read back at once; keys that it cannot say stand in its "
-    "first lines, or are told where it has no comments.",
+    "first lines, or are told where it has no comments. "
+    "With --as simgrid: a cluster or node of the catalogue as a platform file: its GPUs as hosts "
+    "with their rate and power, its links, and the routes between all GPUs; what the collective "
+    "library costs stands in properties of the zone.",
     export_option_specs,
     "  stepsim export llama32-3b-sft-zero3 --perfetto step.json\n"
     "  stepsim export step.h5 --perfetto step.json --max-events 1000000\n"
     "  stepsim export llama32-3b-sft-zero3 --memory-viz memory.pickle\n"
-    "  stepsim export llama32-3b-sft-zero3 --as deepspeed -o zero3.json\n",
+    "  stepsim export llama32-3b-sft-zero3 --as deepspeed -o zero3.json\n"
+    "  stepsim export superpod-h100 --nodes 4 --as simgrid -o cluster.xml\n",
     1};
 
 constexpr std::uint32_t usual_events = 200'000;
@@ -129,6 +139,22 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
   return exit_code::yes;
 }
 
+int export_platform(const CommandLine& line, const Options& options) {
+  const auto output = options.get("output");
+  if (!output) throw UserError("-o FILE is missing: where the file goes");
+  if (options.has("set")) throw UserError("--set: expected with a scenario, not with a cluster");
+  const Cluster cluster = load_cluster(line.data, cluster_choice(options.words.front(), options));
+  if (cluster.ranks() > most_exported_gpus)
+    throw UserError(
+        fmt::format("--as simgrid: a route between any two of {} GPUs takes minutes "
+                    "to load; expected at most {}: say fewer --nodes",
+                    cluster.ranks(), most_exported_gpus));
+  write_file(*output, simgrid_platform(cluster));
+  fmt::print("{}: {} GPUs of {} node{} of {}\n", *output, cluster.ranks(), cluster.nodes,
+             cluster.nodes == 1 ? "" : "s", cluster.node.name);
+  return exit_code::yes;
+}
+
 int export_trace(const CommandLine& line, const Options& options, const std::string& path) {
   std::uint32_t most_events = usual_events;
   if (const auto text = options.get("max-events"))
@@ -180,6 +206,10 @@ int export_command(const CommandLine& line) {
   if (trace.has_value() + memory.has_value() + kind.has_value() > 1)
     throw UserError("--perfetto, --memory-viz and --as: expected one of them");
   if (options->has("rank") && !memory) throw UserError("--rank: expected with --memory-viz alone");
+  if (kind == "simgrid") return export_platform(line, *options);
+  for (const OptionSpec& option : {nodes_option, network_option, placement_option})
+    if (options->has(option.name))
+      throw UserError(fmt::format("--{}: expected with --as simgrid alone", option.name));
   if (kind) return export_file(line, *options, *kind);
   if (memory) return export_memory(line, *options, *memory);
   if (trace) return export_trace(line, *options, *trace);

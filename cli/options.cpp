@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <charconv>
 #include <cstdint>
 
 #include "cli/source_options.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/units.hpp"
 
@@ -36,16 +36,6 @@ double size_or_throw(std::string_view text) {
                     text));
   throw UserError(fmt::format("--sizes: expected a size such as \"64KiB\", found \"{}\"; units: {}",
                               text, known_units(Dimension::bytes)));
-}
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
 }
 
 }  // namespace
@@ -144,19 +134,6 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
   return result;
 }
 
-std::uint32_t parse_count(std::string_view option, std::string_view text, std::uint32_t low,
-                          std::uint32_t high) {
-  std::uint32_t value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool number = rest == text.data() + text.size() && !text.empty() &&
-                      (error == std::errc() || error == std::errc::result_out_of_range);
-  if (!number)
-    throw UserError(fmt::format("{}: expected a whole number, found \"{}\"", option, text));
-  if (error != std::errc() || value < low || value > high)
-    throw UserError(fmt::format("{}: expected {} to {}, found {}", option, low, high, text));
-  return value;
-}
-
 std::string word_of(const Options& options, std::string_view name, std::string_view fallback,
                     std::initializer_list<std::string_view> allowed) {
   std::string text = options.get(name).value_or(std::string(fallback));
@@ -168,22 +145,7 @@ std::string word_of(const Options& options, std::string_view name, std::string_v
 }
 
 std::vector<std::uint32_t> parse_ranks(std::string_view text) {
-  constexpr std::uint32_t highest = 1u << 20;
-  std::vector<std::uint32_t> ranks;
-  for (const std::string_view part : split(text, ',')) {
-    const auto ends = split(part, '-');
-    const bool pair = ends.size() <= 2 && !ends.front().empty() && !ends.back().empty();
-    if (!pair)
-      throw UserError(
-          fmt::format("--ranks: expected ranks such as 0,1 or 0-7, found \"{}\"", part));
-    const std::uint32_t first = parse_count("--ranks", ends.front(), 0, highest);
-    const std::uint32_t last = parse_count("--ranks", ends.back(), 0, highest);
-    if (last < first)
-      throw UserError(
-          fmt::format("--ranks: \"{}\" runs backwards; write {}-{}", part, last, first));
-    for (std::uint32_t rank = first; rank <= last; ++rank) ranks.push_back(rank);
-  }
-  return ranks;
+  return parse_numbers("--ranks", "ranks", text);
 }
 
 std::vector<double> parse_sizes(std::string_view text) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/number_list.hpp"
+
 namespace stepsim {
 
 struct OptionSpec {
@@ -59,8 +61,6 @@ std::string word_of(const Options& options, std::string_view name, std::string_v
 std::vector<std::uint32_t> parse_ranks(std::string_view text);
 // "64KiB:16GiB" doubles from one to the other; "1MiB,4MiB" are single sizes.
 std::vector<double> parse_sizes(std::string_view text);
-std::uint32_t parse_count(std::string_view option, std::string_view text, std::uint32_t low,
-                          std::uint32_t high);
 // Of an option that may be absent.
 std::optional<std::uint32_t> count_of(const Options& options, std::string_view name,
                                       std::uint32_t low, std::uint32_t high);

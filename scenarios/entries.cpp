@@ -109,6 +109,8 @@ Names read_names(const std::string& data, const Table& root, const Table& cluste
     names.model = near;
   names.model = resolve_model(data, names.model);
   read_block(std::optional(cluster), cluster_blocks().front(), names.cluster);
+  if (!names.cluster.platform.empty())
+    names.cluster.platform = beside(scenario_file, names.cluster.platform);
   names.stack = root.text("stack");
   return names;
 }
@@ -129,8 +131,12 @@ bool known(const Table& table, std::string_view key, std::string_view what, cons
 
 Found find_entries(const std::string& data, const Table& root, const Table& cluster,
                    const Names& names) {
-  const bool node = known(cluster, "node", "cluster or node", names.cluster.name, data,
-                          {node_shelf, cluster_shelf});
+  const bool of_platform = !names.cluster.platform.empty();
+  const bool node =
+      (of_platform && names.cluster.name.empty()) ||
+      (of_platform ? known(cluster, "node", "node", names.cluster.name, data, {node_shelf})
+                   : known(cluster, "node", "cluster or node", names.cluster.name, data,
+                           {node_shelf, cluster_shelf}));
   const bool network =
       names.cluster.network.empty() ||
       known(cluster, "network", "network", names.cluster.network, data, {network_shelf});
@@ -160,6 +166,7 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   if (found.model && !names.model.empty()) scenario.model = load_model(data, names.model);
   scenario.files.clear();
   if (is_config_path(names.model)) scenario.files.push_back(config_file(names.model));
+  if (!names.cluster.platform.empty()) scenario.files.push_back(names.cluster.platform);
   if (found.cluster)
     scenario.cluster = load_cluster(data, names.cluster, readings.draw, readings.given);
   scenario.constants = scenario.cluster.constants;

@@ -9,7 +9,9 @@
 
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/base/number_list.hpp"
 #include "sim/base/whole_file.hpp"
+#include "topology/platform.hpp"
 #include "topology/processor.hpp"
 
 namespace stepsim {
@@ -190,6 +192,64 @@ Document open_node(const std::string& data, std::string_view name, const std::st
   return node;
 }
 
+// Of the nodes of the job among those of the machine, of which nobody may know how many there are.
+std::vector<std::uint32_t> places_of(const Cluster& cluster, std::uint32_t largest) {
+  const auto& switches = cluster.network ? cluster.network->switches : std::nullopt;
+  if (switches && (largest == 0 || switches->nodes < largest)) largest = switches->nodes;
+  std::vector<std::uint32_t> places;
+  for (std::uint32_t node = 0; node < cluster.nodes; ++node)
+    places.push_back(cluster.placement.empty() ? node : cluster.placement.at(node));
+  std::vector<std::uint32_t> sorted = places;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    throw UserError(fmt::format("placement: node {} is listed twice", *twice), Fault::rule);
+  if (largest > 0 && sorted.back() >= largest)
+    throw UserError(
+        fmt::format("{}: {} has places for {} nodes, not {}",
+                    cluster.placement.empty() ? "nodes" : "placement",
+                    switches ? cluster.network->name : cluster.name, largest, sorted.back() + 1),
+        Fault::rule);
+  return places;
+}
+
+// The cluster with its nodes counted and placed: as many as were asked for, and not more than there
+// are.
+Cluster counted(const ClusterChoice& choice, const Parts& parts, bool is_platform) {
+  Cluster cluster;
+  cluster.name = is_platform ? choice.platform : choice.name;
+  if (!choice.placement.empty())
+    cluster.placement = parse_numbers("placement", "nodes", choice.placement);
+  const auto placed = static_cast<std::uint32_t>(cluster.placement.size());
+  cluster.nodes = choice.nodes.value_or(placed > 0 ? placed : is_platform ? parts.largest : 1);
+  if (placed > 0 && placed != cluster.nodes)
+    throw UserError(fmt::format("placement: expected {} nodes, found {}", cluster.nodes, placed),
+                    Fault::rule);
+  if (cluster.nodes == 0) throw UserError("nodes: expected at least one node, found 0");
+  if (parts.largest > 0 && cluster.nodes > parts.largest)
+    throw UserError(
+        fmt::format("nodes: {} has {} nodes, not {}", cluster.name, parts.largest, cluster.nodes),
+        Fault::rule);
+  return cluster;
+}
+
+// What joins the nodes, where anything has to.
+void join_nodes(const std::string& data, const ClusterChoice& choice, const Parts& parts,
+                const MaybeDraw& draw, std::span<const GivenConstant> given, Cluster& cluster) {
+  std::string network = choice.network.empty() ? parts.network : choice.network;
+  if (network.empty()) network = cluster.node.network;
+  if (cluster.nodes < 2 && choice.network.empty()) return;
+  if (network.empty())
+    throw UserError(fmt::format("{} has no usual network: name one, for example --network {}",
+                                parts.node, one_of(names_on(data, network_shelf))),
+                    Fault::rule);
+  Document document = open_entry(data, network_shelf, network);
+  prepare(document, draw, given, "network");
+  const std::uint32_t nics = std::max(1u, cluster.node.count(PartKind::nic));
+  cluster.network = read_network(document.root(), nics);
+  document.finish();
+  collect(cluster.constants, document, "network");
+}
+
 }  // namespace
 
 std::string join_folders(std::span<const std::string> folders) {
@@ -289,22 +349,18 @@ Document open_entry(const std::string& data, const Shelf& shelf, std::string_vie
 
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const MaybeDraw& draw,
                      std::span<const GivenConstant> given) {
-  const Parts parts = parts_of(data, choice.name);
-  Cluster cluster;
-  cluster.name = choice.name;
-  cluster.nodes = choice.nodes.value_or(1);
-  if (cluster.nodes == 0) throw UserError("nodes: expected at least one node, found 0");
-  if (parts.largest > 0 && cluster.nodes > parts.largest)
-    throw UserError(
-        fmt::format("nodes: {} has {} nodes, not {}", choice.name, parts.largest, cluster.nodes),
-        Fault::rule);
+  std::optional<PlatformMachine> machine;
+  if (!choice.platform.empty()) machine = machine_of(data, choice.platform, choice.name);
+  const auto hosts = machine ? static_cast<std::uint32_t>(machine->file.hosts.size()) : 0;
+  const Parts parts = machine ? Parts{machine->node, "", "", hosts} : parts_of(data, choice.name);
+  Cluster cluster = counted(choice, parts, machine.has_value());
   Document node =
       open_node(data, parts.node, choice.processor.empty() ? parts.processor : choice.processor);
   prepare(node, draw, given, "node");
   cluster.node = read_node(node.root());
   node.finish();
   const std::uint32_t present = cluster.node.count(PartKind::gpu);
-  cluster.gpus_used = choice.gpus.value_or(present);
+  cluster.gpus_used = choice.gpus.value_or(machine && machine->of_gpus ? 1 : present);
   if (cluster.gpus_used == 0 || cluster.gpus_used > present)
     throw UserError(fmt::format("gpus: {} has {} of them per node, not {}", parts.node, present,
                                 cluster.gpus_used));
@@ -316,19 +372,17 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const
   collect(cluster.constants, gpu, "gpu");
   collect(cluster.constants, node, "node");
 
-  std::string network = choice.network.empty() ? parts.network : choice.network;
-  if (network.empty()) network = cluster.node.network;
-  if (cluster.nodes > 1 || !choice.network.empty()) {
-    if (network.empty())
-      throw UserError(fmt::format("{} has no usual network: name one, for example --network {}",
-                                  parts.node, one_of(names_on(data, network_shelf))),
-                      Fault::rule);
-    Document document = open_entry(data, network_shelf, network);
-    prepare(document, draw, given, "network");
-    cluster.network = read_network(document.root());
-    document.finish();
-    collect(cluster.constants, document, "network");
+  join_nodes(data, choice, parts, draw, given, cluster);
+  if (machine && cluster.network) {
+    cluster.network->title = fmt::format("costs of its library, cables of {}", choice.platform);
+    cluster.network->switches.reset();
   }
+  const std::vector<std::uint32_t> places = places_of(cluster, parts.largest);
+  if (cluster.nodes > 1 && machine)
+    cluster.routes = ways_of(*machine, places);
+  else if (cluster.nodes > 1 && cluster.network->switches)
+    cluster.routes = ways_through(*cluster.network->switches, places,
+                                  std::max(1u, cluster.node.count(PartKind::nic)));
   return cluster;
 }
 

@@ -72,6 +72,8 @@ struct ClusterChoice {
   std::string network{};                 // default: the cluster's or the node's own
   std::optional<std::uint32_t> gpus{};   // the first of each node; default: all
   std::string processor{};               // of each node; default: the cluster's or the node's own
+  std::string platform{};                // a file of SimGrid's: its hosts are the nodes
+  std::string placement{};               // "0-3,8": where the nodes stand; default: the first ones
 };
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice,
                      const MaybeDraw& draw = {}, std::span<const GivenConstant> given = {});

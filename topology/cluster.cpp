@@ -6,10 +6,13 @@
 #include <array>
 #include <tuple>
 
+#include "sim/base/error.hpp"
+
 namespace stepsim {
 namespace {
 
-// Numbers of links: first all nodes' own, then two or three per port, then two per leaf.
+// Numbers of links: first all nodes' own, then two or three per port, then two per leaf, or those
+// of the cables between switches.
 struct Numbering {
   std::uint32_t per_node;
   std::uint32_t nics;
@@ -32,9 +35,16 @@ Numbering numbering(const Cluster& cluster) {
   const std::uint32_t ports = cluster.network->ports;
   n.shared = ports > 0 ? std::min(ports, n.nics) : n.nics;
   n.leaves_per_unit = leaf.per_rail ? n.nics : 1;
-  n.per_port = cluster.network->thread ? 3 : 2;
+  const bool has_ports = !cluster.routes || cluster.routes->has_ports;
+  n.per_port = !has_ports ? 0 : cluster.network->thread ? 3 : 2;
   n.leaves = n.ports + n.per_port * n.nics * cluster.nodes;
-  n.end = n.leaves + 2 * n.leaves_per_unit * ((cluster.nodes + leaf.nodes - 1) / leaf.nodes);
+  if (cluster.routes) {
+    n.end = n.leaves + static_cast<std::uint32_t>(cluster.routes->lines.size());
+    return n;
+  }
+  const std::uint32_t last =
+      cluster.placement.empty() ? cluster.nodes - 1 : std::ranges::max(cluster.placement);
+  n.end = n.leaves + 2 * n.leaves_per_unit * (last / leaf.nodes + 1);
   return n;
 }
 
@@ -46,6 +56,7 @@ LinkId port(const Numbering& n, std::uint32_t node, std::uint32_t nic, Direction
 
 void append_port(Path& path, const Numbering& n, std::uint32_t node, std::uint32_t nic,
                  Direction direction) {
+  if (n.per_port == 0) return;
   path.push_back(port(n, node, nic, direction));
   if (n.per_port > both) path.push_back(port(n, node, nic, both));
 }
@@ -53,7 +64,7 @@ void append_port(Path& path, const Numbering& n, std::uint32_t node, std::uint32
 std::uint32_t leaf_of(const Cluster& cluster, const Numbering& n, std::uint32_t node,
                       std::uint32_t nic) {
   const Network::Leaf& leaf = cluster.network->leaf;
-  return node / leaf.nodes * n.leaves_per_unit + (leaf.per_rail ? nic : 0);
+  return cluster.place(node) / leaf.nodes * n.leaves_per_unit + (leaf.per_rail ? nic : 0);
 }
 
 LinkId leaf_link(const Numbering& n, std::uint32_t leaf, Direction direction) {
@@ -83,8 +94,8 @@ std::uint32_t exit_nic(const Cluster& cluster, const Place& place) {
 
 bool carry_alike(const Cluster& a, const Cluster& b) {
   const auto facts = [](const Cluster& c) {
-    return std::tie(c.name, c.node, c.network, c.nodes, c.gpus_used, c.uneven, c.speeds,
-                    c.slow_links, c.events, c.gpu.interference);
+    return std::tie(c.name, c.node, c.network, c.routes, c.nodes, c.gpus_used, c.uneven,
+                    c.placement, c.speeds, c.slow_links, c.events, c.gpu.interference);
   };
   return facts(a) == facts(b);
 }
@@ -108,8 +119,8 @@ bool same_cables(const Network& a, const Network& b) {
 bool wired_alike(const Cluster& a, const Cluster& b) {
   const auto facts = [](const Cluster& c) {
     return std::tie(c.name, c.node.name, c.node.parts, c.graph.first_part, c.graph.routes,
-                    c.graph.engine_out, c.graph.engine_in, c.nodes, c.gpus_used, c.uneven, c.speeds,
-                    c.slow_links, c.events);
+                    c.graph.engine_out, c.graph.engine_in, c.routes, c.nodes, c.gpus_used, c.uneven,
+                    c.placement, c.speeds, c.slow_links, c.events);
   };
   return facts(a) == facts(b) && same_ways(a.node.collectives, b.node.collectives) &&
          a.network.has_value() == b.network.has_value() &&
@@ -143,7 +154,9 @@ BytesPerSecond stated_capacity(const Cluster& cluster, const Numbering& n, LinkI
   const auto number = static_cast<std::uint32_t>(id);
   if (number < n.ports) return cluster.graph.links[number % n.per_node].capacity;
   const Network& network = *cluster.network;
-  if (number >= n.leaves) return network.leaf.uplink.value;
+  if (number >= n.leaves)
+    return cluster.routes ? cluster.routes->lines[number - n.leaves].capacity
+                          : network.leaf.uplink.value;
   return (number - n.ports) % n.per_port == both ? network.thread->value : network.port.value;
 }
 
@@ -199,6 +212,8 @@ Link stated_link(const Cluster& cluster, LinkId id) {
                         names[(number - n.ports) % n.per_port]),
             capacity_of(cluster, id)};
   }
+  if (cluster.routes)
+    return {cluster.routes->lines[number - n.leaves].name, capacity_of(cluster, id)};
   const std::uint32_t leaf = (number - n.leaves) / 2;
   return {fmt::format("leaf{}.{}", leaf, names[(number - n.leaves) % 2]), capacity_of(cluster, id)};
 }
@@ -232,6 +247,32 @@ std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank) {
   return end;
 }
 
+namespace {
+
+// From one NIC's port to another's, or from GPU to GPU.
+bool append_between(Path& path, const Cluster& cluster, const Numbering& n, const Place& from,
+                    const Place& to) {
+  if (cluster.routes) {
+    const auto way = cluster.routes->way(cluster.routes->end(from.node, from.index),
+                                         cluster.routes->end(to.node, to.index));
+    for (const std::uint32_t line : way.value_or(std::span<const std::uint32_t>{}))
+      path.push_back(LinkId{n.leaves + line});
+    return way.has_value();
+  }
+  const std::uint32_t leaf = leaf_of(cluster, n, from.node, from.index);
+  const std::uint32_t other_leaf = leaf_of(cluster, n, to.node, to.index);
+  if (leaf == other_leaf) return true;
+  path.push_back(leaf_link(n, leaf, up));
+  path.push_back(leaf_link(n, other_leaf, down));
+  return true;
+}
+
+}  // namespace
+
+Seconds cable_latency(const Cluster& cluster) {
+  return cluster.routes ? cluster.routes->latency : Seconds{};
+}
+
 Path route(const Cluster& cluster, const Place& from, const Place& to) {
   const NodeGraph& graph = cluster.graph;
   Path path;
@@ -240,23 +281,37 @@ Path route(const Cluster& cluster, const Place& from, const Place& to) {
            graph.part(to.kind, to.index));
     return path;
   }
-  if (!cluster.network || cluster.node.count(PartKind::nic) == 0) return {};
   const Numbering n = numbering(cluster);
+  if (cluster.routes && cluster.routes->of_gpus)
+    return append_between(path, cluster, n, from, to) ? path : Path{};
+  if (!cluster.network || cluster.node.count(PartKind::nic) == 0) return {};
   const std::uint32_t out = exit_nic(cluster, from), in = exit_nic(cluster, to);
   if (!append(path, cluster, from.node, graph.part(from.kind, from.index),
               graph.part(PartKind::nic, out)))
     return {};
   append_port(path, n, from.node, out, up);
-  const std::uint32_t leaf = leaf_of(cluster, n, from.node, out);
-  const std::uint32_t other_leaf = leaf_of(cluster, n, to.node, in);
-  if (leaf != other_leaf) {
-    path.push_back(leaf_link(n, leaf, up));
-    path.push_back(leaf_link(n, other_leaf, down));
-  }
+  if (!append_between(path, cluster, n, {from.node, PartKind::nic, out},
+                      {to.node, PartKind::nic, in}))
+    return {};
   append_port(path, n, to.node, in, down);
   if (!append(path, cluster, to.node, graph.part(PartKind::nic, in), graph.part(to.kind, to.index)))
     return {};
   return path;
+}
+
+void no_route(const Cluster& cluster, Rank from, Rank to) {
+  const Place a = place_of(cluster, from), b = place_of(cluster, to);
+  std::string why;
+  if (cluster.routes && a.node != b.node) {
+    const auto start = [&](const Place& place) {
+      const std::uint32_t end = cluster.routes->end(place.node, exit_nic(cluster, place));
+      return cluster.routes->starts[cluster.routes->row_of[end]];
+    };
+    why = fmt::format(": no way from {} to {} over the cables of {}", start(a), start(b),
+                      cluster.network->name);
+  }
+  throw UserError(fmt::format("no route from rank {} ({}) to rank {} ({}) on {}{}", from,
+                              to_text(cluster, a), to, to_text(cluster, b), cluster.name, why));
 }
 
 Path collective_route(const Cluster& cluster, Rank from, Rank to) {

@@ -13,6 +13,7 @@
 #include "sim/traffic.hpp"
 #include "topology/gpu.hpp"
 #include "topology/network.hpp"
+#include "topology/network_routes.hpp"
 #include "topology/node.hpp"
 #include "topology/routes.hpp"
 
@@ -46,9 +47,13 @@ struct Cluster {
   Node node;
   NodeGraph graph;
   std::optional<Network> network;
+  // Ways between nodes where the network is known cable by cable; else they are worked out from its
+  // leaves, which takes no memory for machines of any size.
+  std::optional<NetworkRoutes> routes;
   std::uint32_t nodes = 1;
   std::uint32_t gpus_used = 0;           // on each node, the first ones; 0: all
   std::vector<std::uint32_t> uneven;     // the same where nodes differ; empty: they do not
+  std::vector<std::uint32_t> placement;  // where in the machine each node stands; empty: in order
   std::vector<NamedConstant> constants;  // all that were read, with their sources
   // What is not as the files say: speed of each rank's device, empty where all are equal, and the
   // shares that single links have of their capacity.
@@ -56,6 +61,10 @@ struct Cluster {
   std::vector<std::pair<LinkId, double>> slow_links;
   ClusterEvents events{};
 
+  // Of the machine's places for nodes, the one that a node of the job has.
+  std::uint32_t place(std::uint32_t number) const {
+    return placement.empty() ? number : placement[number];
+  }
   // On the node with the most.
   std::uint32_t gpus_per_node() const {
     return gpus_used > 0 ? gpus_used : node.count(PartKind::gpu);
@@ -98,12 +107,17 @@ Link link_of(const Cluster& cluster, LinkId id);  // with its name
 
 // The links from one place to another, or nothing when no cable leads there.
 Path route(const Cluster& cluster, const Place& from, const Place& to);
+// Says between which two there is none.
+[[noreturn]] void no_route(const Cluster& cluster, Rank from, Rank to);
 // What all routes of a rank to other nodes have in common, and those from there; nothing when no
-// cable leads there.
+// cable leads there. For networks whose ways are worked out from leaves.
 std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank);
 // Between two nodes from port to port, by the network cards that a GPU of this number uses in each.
 Path network_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to, std::uint32_t gpu);
-// The same for a collective: inside a node the devices' engines at both ends belong to it.
+// What every step between nodes waits for beside the library: the latency of the cables.
+Seconds cable_latency(const Cluster& cluster);
+// The same as route() for a collective: inside a node the devices' engines at both ends belong to
+// it.
 Path collective_route(const Cluster& cluster, Rank from, Rank to);
 // From a GPU into the switch of its node, and back: in-switch reduction.
 Path to_switch(const Cluster& cluster, Rank rank);

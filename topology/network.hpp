@@ -1,4 +1,5 @@
-// What joins nodes: ports, leaf switches (or dragonfly groups), and the core between them.
+// What joins nodes: ports, leaf switches (or dragonfly groups) and the core between them, or
+// switches and cables one by one.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string>
 
 #include "topology/communication.hpp"
+#include "topology/switches.hpp"
 
 namespace stepsim {
 
@@ -24,12 +26,15 @@ struct Network {
 
     friend bool operator==(const Leaf&, const Leaf&) = default;
   } leaf;
+  // Where its file says every switch and cable, instead of leaves.
+  std::optional<SwitchNetwork> switches;
   Communication collectives;
   std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
 
   friend bool operator==(const Network&, const Network&) = default;
 };
 
-Network read_network(const Table& table);
+// Between nodes of so many NICs.
+Network read_network(const Table& table, std::uint32_t nics);
 
 }  // namespace stepsim

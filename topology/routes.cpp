@@ -8,6 +8,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/filtered_graph.hpp>
+#include <boost/graph/visitors.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -173,6 +174,23 @@ NodeGraph lay_out(const Node& node) {
   Wires wires(node);
   if (!last || last->first != wires) last.emplace(std::move(wires), graph_of(node));
   return last->second;
+}
+
+// The search runs from the goal against the direction of the lines.
+std::vector<std::vector<std::uint32_t>> distances_to(std::span<const SwitchNetwork::Line> lines,
+                                                     std::size_t switches,
+                                                     std::span<const std::uint32_t> goals) {
+  boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS> backwards(switches);
+  for (const SwitchNetwork::Line& line : lines) boost::add_edge(line.to, line.from, backwards);
+  std::vector<std::vector<std::uint32_t>> distances;
+  for (const std::uint32_t goal : goals) {
+    std::vector<std::uint32_t>& far = distances.emplace_back(switches, SwitchNetwork::nowhere);
+    far[goal] = 0;
+    boost::breadth_first_search(backwards, goal,
+                                boost::visitor(boost::make_bfs_visitor(
+                                    boost::record_distances(far.data(), boost::on_tree_edge()))));
+  }
+  return distances;
 }
 
 }  // namespace stepsim

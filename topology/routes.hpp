@@ -1,17 +1,22 @@
-// A node as a graph of directed links, and the shortest route between any two of its parts.
+// A node as a graph of directed links, and the shortest route between any two of its parts; and how
+// far it is from switch to switch in a network.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "topology/node.hpp"
+#include "topology/switches.hpp"
 
 namespace stepsim {
 
 struct NodeLink {
   std::string name;  // "nvlink.gpu3>nvswitch0"
   BytesPerSecond capacity;
+
+  friend bool operator==(const NodeLink&, const NodeLink&) = default;
 };
 
 // Links are numbered within the node; a route is a list of those numbers.
@@ -30,5 +35,10 @@ struct NodeGraph {
 };
 
 NodeGraph lay_out(const Node& node);
+
+// [goal][switch]: the fewest cables from the switch to that goal, or SwitchNetwork::nowhere.
+std::vector<std::vector<std::uint32_t>> distances_to(std::span<const SwitchNetwork::Line> lines,
+                                                     std::size_t switches,
+                                                     std::span<const std::uint32_t> goals);
 
 }  // namespace stepsim

@@ -76,7 +76,9 @@ const FileKind& kind_called(std::string_view name) {
   const auto place = std::find_if(kinds.begin(), kinds.end(),
                                   [&](const FileKind& kind) { return kind.name == name; });
   if (place != kinds.end()) return *place;
-  const std::vector<std::string> names = export_kinds();
+  std::vector<std::string> names = export_kinds();
+  names.emplace_back("simgrid");  // of clusters
+  std::ranges::sort(names);
   throw UserError(fmt::format("--as: expected {}, found \"{}\"{}", one_of(names), name,
                               did_you_mean(name, names)));
 }

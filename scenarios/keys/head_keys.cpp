@@ -1,5 +1,7 @@
 #include "scenarios/keys/head_keys.hpp"
 
+#include "sim/base/number_list.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -46,16 +48,43 @@ constexpr std::array cluster_keys{
                   .sentence = "`stepsim list nodes`, or a name of `stepsim list clusters`",
                   .required = true,
                   .example = "h100-8"},
-        .read = [](const Table& table, const KeyFacts& facts,
-                   ClusterChoice& choice) { choice.name = table.text(facts.name); },
+        .read =
+            [](const Table& table, const KeyFacts& facts, ClusterChoice& choice) {
+              choice.name =
+                  table.has("platform") ? table.text_or(facts.name, "") : table.text(facts.name);
+            },
         .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.name; }},
+    entry_name<&ClusterChoice::platform>(
+        {.name = "platform",
+         .sentence = "instead of node: a platform file of SimGrid, whose hosts name their `gpu` or "
+                     "`node` by a property",
+         .otherwise = "none"})
+        .left_out("cluster.xml"),
     whole<&ClusterChoice::nodes>("nodes", 1, most_nodes, "how many of them")
-        .otherwise("1", [](ClusterChoice& choice) { choice.nodes = 1; })
+        .otherwise("1; of a platform all hosts")
         .example("1"),
     entry_name<&ClusterChoice::network>({.name = "network",
                                          .sentence = "`stepsim list networks`",
                                          .otherwise = "the node's or the cluster's own",
                                          .example = "ndr-rail"}),
+    Key<ClusterChoice>{
+        .facts = {.name = "placement",
+                  .sentence = "which nodes of the machine these are, in the order of the ranks",
+                  .otherwise = "the first ones"},
+        .read =
+            [](const Table& table, const KeyFacts& facts, ClusterChoice& choice) {
+              choice.placement = table.text_or(facts.name, "");
+              if (choice.placement.empty()) return;
+              try {
+                parse_numbers(facts.name, "nodes", choice.placement);
+              } catch (const UserError& error) {
+                table.problem(facts.name,
+                              std::string_view(error.what()).substr(facts.name.size() + 2));
+                choice.placement.clear();
+              }
+            },
+        .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.placement; }}
+        .left_out("0-3,8-11"),
     entry_name<&ClusterChoice::processor>(
         {.name = "processor",
          .sentence = "`stepsim list processors`: its core launches what GPUs do",

@@ -82,7 +82,9 @@ ClusterChoice choice_of(const Scenario& scenario) {
           .nodes = cluster.nodes,
           .network = cluster.network ? cluster.network->name : "",
           .gpus = cluster.gpus_per_node(),
-          .processor = said("cluster.processor", "")};
+          .processor = said("cluster.processor", ""),
+          .platform = said("cluster.platform", ""),
+          .placement = said("cluster.placement", "")};
 }
 
 struct Sayings {

@@ -38,9 +38,10 @@ NodeFacts facts_of_node(const std::string& data, const std::string& name) {
 NetworkFacts facts_of_network(const std::string& data, const std::string& name) {
   const Document document = open_entry(data, network_shelf, name);
   const Table root = document.root();
-  return {value_in(root.table("port"), "bandwidth", Dimension::bytes_per_second),
-          value_in(root.table("leaf"), "uplink", Dimension::bytes_per_second),
-          root.table("collectives").text_or("library", "")};
+  return {
+      value_in(root.table("port"), "bandwidth", Dimension::bytes_per_second),
+      root.has("leaf") ? value_in(root.table("leaf"), "uplink", Dimension::bytes_per_second) : 0,
+      root.table("collectives").text_or("library", "")};
 }
 
 }  // namespace

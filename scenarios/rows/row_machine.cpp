@@ -145,7 +145,7 @@ void write_network(const StepRow& row, const RowCatalog& catalog, const RowCatal
                       fmt::format("{:.{}g} GB/s", rate * share / 1e9, digits));
   };
   slowed("network.port.bandwidth", facts.port, 4);
-  slowed("network.leaf.uplink", facts.uplink, 5);
+  if (facts.uplink > 0) slowed("network.leaf.uplink", facts.uplink, 5);
 }
 
 }  // namespace

@@ -1,18 +1,17 @@
 #include "sim/engine/player.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <stdexcept>
 #include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/base/machine_error.hpp"
 #include "sim/engine/simgrid/simgrid_replay.hpp"
+#include "sim/process/simgrid_module.hpp"
 #include "sim/process/worker.hpp"
 
 namespace stepsim {
@@ -31,23 +30,12 @@ bool agree(double one, double other) {
   return std::abs(one - other) <= std::max(agreed_share * std::abs(one), agreed_seconds);
 }
 
-// The installed module beside the program, else the one that was built.
-std::string module_path() {
-  std::error_code unreadable;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  const std::filesystem::path installed =
-      program.parent_path() / STEPSIM_INSTALL_MODULE / STEPSIM_MODULE;
-  if (!unreadable && std::filesystem::exists(installed, unreadable)) return installed;
-  return STEPSIM_BUILT_MODULE;
-}
-
 SimGridEntry simgrid_entry() {
-  void* const module = ::dlopen(module_path().c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* const entry = module == nullptr ? nullptr : ::dlsym(module, simgrid_entry_name);
-  if (entry == nullptr)
-    throw MachineError(
-        fmt::format("SimGrid cannot be loaded ({}); --engine own answers without it", ::dlerror()));
-  return reinterpret_cast<SimGridEntry>(entry);
+  try {
+    return reinterpret_cast<SimGridEntry>(simgrid_function(simgrid_entry_name));
+  } catch (const MachineError& error) {
+    throw MachineError(fmt::format("{}; --engine own answers without it", error.what()));
+  }
 }
 
 double seconds_by_simgrid(const Trace& own) {

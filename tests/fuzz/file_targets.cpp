@@ -12,6 +12,7 @@
 #include "sim/base/pickle.hpp"
 #include "sim/base/plain_yaml.hpp"
 #include "sim/base/units.hpp"
+#include "sim/base/xml_elements.hpp"
 #include "sim/base/yaml_tree.hpp"
 #include "sim/run_columns.hpp"
 #include "sim/run_file.hpp"
@@ -65,6 +66,10 @@ void read_setting(const std::string& bytes) {
   const std::string written = document.canonical();
   require(parse_document(written, "again.yaml").canonical() == written,
           "a setting is written otherwise than it is read");
+}
+
+void read_xml(const std::string& bytes) {
+  xml_elements(bytes, "file.xml");
 }
 
 void read_toml(const std::string& bytes) {
@@ -273,6 +278,7 @@ constexpr Target targets[]{{"units", read_units},
                            {"yaml", read_yaml},
                            {"setting", read_setting},
                            {"toml", read_toml},
+                           {"xml", read_xml},
                            {"json", read_json},
                            {"table", read_table},
                            {"pickle", follow_pickle},

@@ -143,7 +143,7 @@ TEST_CASE("every network file loads and names its sources", "[laws]") {
   for (const std::string& name : names) {
     CAPTURE(name);
     const Document document = open_entry(data, network_shelf, name);
-    CHECK(read_network(document.root()).name == name);
+    CHECK(read_network(document.root(), 8).name == name);
     CHECK_NOTHROW(document.finish());
     check_constants(document.constants());
   }

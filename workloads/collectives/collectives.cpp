@@ -34,12 +34,6 @@ const Protocol& protocol_of(const Communication& communication, std::string_view
   return communication.protocols.back();
 }
 
-[[noreturn]] void no_route(const Cluster& cluster, Rank from, Rank to) {
-  throw UserError(fmt::format("no route from rank {} ({}) to rank {} ({}) on {}", from,
-                              to_text(cluster, place_of(cluster, from)), to,
-                              to_text(cluster, place_of(cluster, to)), cluster.name));
-}
-
 // Payload per byte on the wire under one protocol, inside a node and between nodes.
 class Efficiency {
  public:
@@ -73,8 +67,8 @@ class Efficiency {
   std::array<std::array<double, 3>, 2> shares_{};
 };
 
-bool crosses_nodes(const Cluster& cluster, const Leg& leg) {
-  return place_of(cluster, leg.source).node != place_of(cluster, leg.target).node;
+bool crosses_nodes(const Cluster& cluster, Rank source, Rank target) {
+  return place_of(cluster, source).node != place_of(cluster, target).node;
 }
 
 Flow make_flow(const Cluster& cluster, const Leg& leg, const Efficiency& efficiency) {
@@ -88,7 +82,7 @@ Flow make_flow(const Cluster& cluster, const Leg& leg, const Efficiency& efficie
                                 leg.source, to_text(cluster, place_of(cluster, leg.source)),
                                 cluster.name));
   if (flow.path.empty()) no_route(cluster, leg.source, leg.target);
-  const bool crosses = crosses_nodes(cluster, leg);
+  const bool crosses = crosses_nodes(cluster, leg.source, leg.target);
   flow.wire = leg.share / efficiency.of(leg.medium, crosses);
   flow.sort = Efficiency::sort(leg.medium, crosses);
   return flow;
@@ -98,10 +92,14 @@ Flow make_flow(const Cluster& cluster, const Leg& leg, const Efficiency& efficie
 void add_exchange(const Cluster& cluster, Round& made, const ScheduleRound& round,
                   std::span<const Rank> group, const Efficiency& efficiency) {
   const Layout layout = lay_out(cluster, group);
-  for (const Group& node : layout.nodes)
-    for (const Leg& each :
-         legs_of({.steps = {}, .legs = {}, .to_each = round.to_each, .medium = round.medium}, node))
+  const auto add_pairs = [&](std::span<const Rank> ranks) {
+    for (const Leg& each : legs_of(
+             {.steps = {}, .legs = {}, .to_each = round.to_each, .medium = round.medium}, ranks))
       made.flows.push_back(make_flow(cluster, each, efficiency));
+  };
+  // Ways through single cables have no two ends in common.
+  if (cluster.routes) return add_pairs(group);
+  for (const Group& node : layout.nodes) add_pairs(node);
   if (layout.nodes.size() < 2) return;
   made.exchange.share = round.to_each;
   made.exchange.wire = round.to_each / efficiency.of(round.medium, true);
@@ -118,7 +116,8 @@ void add_exchange(const Cluster& cluster, Round& made, const ScheduleRound& roun
 Seconds latency(const Cluster& cluster, const Steps& steps, std::string_view protocol) {
   Seconds sum = steps.node * protocol_of(cluster.node.collectives, protocol).step.value;
   if (steps.network > 0)
-    sum += steps.network * protocol_of(cluster.network->collectives, protocol).step.value;
+    sum += steps.network * (protocol_of(cluster.network->collectives, protocol).step.value +
+                            cable_latency(cluster));
   if (steps.in_switch > 0) sum += steps.in_switch * cluster.node.collectives.nvls->step.value;
   return sum;
 }
@@ -287,7 +286,7 @@ Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& sch
     for (std::size_t i = 0; i < made.flows.size(); ++i) {
       Flow& flow = made.flows[i];  // behind those of the legs stand those inside the nodes
       const bool of_leg = i < round.legs.size();
-      const bool crosses = of_leg && crosses_nodes(cluster, round.legs[i]);
+      const bool crosses = crosses_nodes(cluster, flow.source, flow.target);
       flow.wire = flow.share / efficiency.of(of_leg ? round.legs[i].medium : round.medium, crosses);
       flow.sort = Efficiency::sort(of_leg ? round.legs[i].medium : round.medium, crosses);
     }

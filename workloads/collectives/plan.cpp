@@ -399,7 +399,7 @@ Machinery machinery_of(const Cluster& cluster) {
           .capacity = capacities_of(cluster),
           .link = [&cluster](LinkId id) { return link_of(cluster, id); },
           .device = [&cluster](Rank rank) { return device_of(cluster, rank); },
-          .sort = cluster.slow_links.empty() && events.empty()
+          .sort = cluster.slow_links.empty() && events.empty() && !cluster.routes
                       ? sorts_of(cluster)
                       : std::function<std::uint32_t(LinkId)>{},
           .kinds = std::move(kinds),

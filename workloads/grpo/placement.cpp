@@ -92,8 +92,14 @@ Cluster cluster_of(const Cluster& cluster, const Group& ranks) {
   if (ranks.empty()) return part;
   std::vector<std::uint32_t> by_node(cluster.nodes, 0), counts;
   for (const Rank rank : ranks) ++by_node[rank / cluster.gpus_per_node()];
-  std::copy_if(by_node.begin(), by_node.end(), std::back_inserter(counts),
-               [](auto n) { return n > 0; });
+  part.placement.clear();
+  if (part.routes) part.routes->nodes.clear();
+  for (std::uint32_t node = 0; node < cluster.nodes; ++node) {
+    if (by_node[node] == 0) continue;
+    counts.push_back(by_node[node]);
+    if (!cluster.placement.empty()) part.placement.push_back(cluster.place(node));
+    if (part.routes) part.routes->nodes.push_back(cluster.routes->node(node));
+  }
   part.nodes = static_cast<std::uint32_t>(counts.size());
   part.gpus_used = *std::max_element(counts.begin(), counts.end());
   const bool even =

@@ -1,0 +1,30 @@
+// The machine that a platform file of SimGrid describes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "sim/engine/platform_file.hpp"
+#include "topology/network_routes.hpp"
+
+namespace stepsim {
+
+// Hosts are nodes. One that names a `node` of the catalogue is such a machine, whose NICs begin at
+// the file's links; one that names a `gpu` is a single GPU in a node of its own, from which the
+// file's links lead to the others.
+struct PlatformMachine {
+  PlatformFile file;
+  std::string node;  // of the catalogue: what every host is, or sits in
+  bool of_gpus = false;
+};
+
+// `node`: the one that hosts are, or sit in, where they do not say it. Throws UserError with the
+// line of the host.
+PlatformMachine machine_of(const std::string& data, const std::string& path,
+                           const std::string& node);
+
+// Between the hosts in these places, every node a host.
+NetworkRoutes ways_of(const PlatformMachine& machine, std::span<const std::uint32_t> places);
+
+}  // namespace stepsim
