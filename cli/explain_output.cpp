@@ -30,7 +30,7 @@ bool matters(const Explanation& e, const ExplainRow& row) {
 
 // Beside the figures of a step.
 std::string fitted(const std::string& text) {
-  constexpr std::size_t figures = 34;
+  constexpr std::size_t figures = 43;
   const std::size_t room = line_width() - std::min(line_width() / 2, figures);
   return text.size() <= room ? text : text.substr(0, room - 3) + "...";
 }
@@ -42,10 +42,11 @@ std::string head(const Explanation& e) {
   if (const std::string measured = measured_text(e); !measured.empty())
     text += wrap(measured, line_width(), 0) + "\n";
   if (e.at_limit && e.at_limit->flips) text += wrap(at_limit_text(e), line_width(), 0) + "\n";
-  TextTable table{{"", " step", " tok/s/GPU", " memory", "scenario"}};
+  TextTable table{{"", " step", " tok/s/GPU", " energy", " memory", "scenario"}};
   for (const auto& [name, side] : {std::pair{"A", &e.a}, std::pair{"B", &e.b}})
     table.rows.push_back({name, to_text(side->step_time),
                           fmt::format("{:.0f}", side->tokens_per_second_per_gpu),
+                          side->energy.value > 0 ? to_text(side->energy) : "-",
                           fmt::format("{:.0f} %", 100 * side->needed / side->capacity),
                           fitted(fmt::format("{} ({})", side->title, side->label))});
   return text + "\n" + render(table);
@@ -268,28 +269,30 @@ Records side_records(const ExplainedSide& side, const std::optional<SideRanges>&
             {"seconds", "it takes", part.seconds},
             {"causes", "of it", causes}};
   });
-  return {{"scenario", "as it was called", side.label},
-          {"title", "its name", side.title},
-          {"step_time_s", "one optimizer step", side.step_time},
-          {"tokens_per_second_per_gpu", "padding left out", side.tokens_per_second_per_gpu},
-          {"sequences", "of a step, all ranks", side.sequences},
-          {"tokens", "of a step without padding, all ranks", side.tokens},
-          {"peak_memory_bytes", "needed of a GPU", Bytes{side.needed}},
-          {"capacity_bytes", "what a framework can allocate", Bytes{side.capacity}},
-          {"verdict", "fits, tight or oom", to_text(side.fit)},
-          {"measured_s", "what somebody saw a step take", side.measured, Measure::seconds},
-          {"operations", "that were replayed", side.operations},
-          played_record(side.played_by),
-          {"replays", "with causes free of cost", side.attribution.replays},
-          {"exact", "all combinations were replayed", side.attribution.exact},
-          {"anomalies", "replays that took longer with a cause free", side.attribution.anomalies},
-          {"step_time_interval_s", "8 of 10 draws: step time", range(&SideRanges::step_time),
-           Measure::seconds},
-          {"tokens_per_second_per_gpu_interval", "8 of 10 draws: throughput",
-           range(&SideRanges::throughput)},
-          {"peak_memory_interval_bytes", "8 of 10 draws: memory", range(&SideRanges::memory),
-           Measure::bytes},
-          {"critical_path", "what the step waits for", path}};
+  return {
+      {"scenario", "as it was called", side.label},
+      {"title", "its name", side.title},
+      {"step_time_s", "one optimizer step", side.step_time},
+      {"tokens_per_second_per_gpu", "padding left out", side.tokens_per_second_per_gpu},
+      {"sequences", "of a step, all ranks", side.sequences},
+      {"tokens", "of a step without padding, all ranks", side.tokens},
+      {"energy_j", "of a step: GPUs, hosts and the network",
+       side.energy.value > 0 ? std::optional(side.energy.value) : std::nullopt, Measure::joules},
+      {"peak_memory_bytes", "needed of a GPU", Bytes{side.needed}},
+      {"capacity_bytes", "what a framework can allocate", Bytes{side.capacity}},
+      {"verdict", "fits, tight or oom", to_text(side.fit)},
+      {"measured_s", "what somebody saw a step take", side.measured, Measure::seconds},
+      {"operations", "that were replayed", side.operations},
+      {"replays", "with causes free of cost", side.attribution.replays},
+      {"exact", "all combinations were replayed", side.attribution.exact},
+      {"anomalies", "replays that took longer with a cause free", side.attribution.anomalies},
+      {"step_time_interval_s", "8 of 10 draws: step time", range(&SideRanges::step_time),
+       Measure::seconds},
+      {"tokens_per_second_per_gpu_interval", "8 of 10 draws: throughput",
+       range(&SideRanges::throughput)},
+      {"peak_memory_interval_bytes", "8 of 10 draws: memory", range(&SideRanges::memory),
+       Measure::bytes},
+      {"critical_path", "what the step waits for", path}};
 }
 
 // What the step that has the cause would take without it; of two, A.

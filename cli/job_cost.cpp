@@ -66,7 +66,8 @@ Record cost_record(const Rates& rates, const JobTime& job) {
                        job.wall.value > 0 ? "job" : "step"},
                       {"gpu_hours", "of it", hours},
                       {"price", "in the money of --price", times(rates.price, hours)},
-                      {"energy_kwh", "of it", times(rates.power, hours / 1000)}};
+                      {"energy_kwh", "of it: by --power, or else as predicted",
+                       rates.power ? times(rates.power, hours / 1000) : job.kwh}};
   return {"cost", "with --price or --power", asked ? std::optional(parts) : std::nullopt};
 }
 

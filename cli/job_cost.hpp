@@ -12,8 +12,10 @@ namespace stepsim {
 
 inline constexpr OptionSpec price_option{
     "price", "N", "money for a GPU and an hour: adds what the whole job costs, or a step"};
-inline constexpr OptionSpec power_option{
-    "power", "N", "watts of a GPU with its share of the node: adds the energy of the whole job"};
+inline constexpr OptionSpec power_option{"power", "N",
+                                         "watts of a GPU with its share of the node: the energy of "
+                                         "the whole job by these, instead of by "
+                                         "what its parts draw"};
 
 struct Rates {
   std::optional<double> price;  // for a GPU and an hour
@@ -25,6 +27,7 @@ struct JobTime {
   Seconds step, wall;  // wall: 0 where no length of the job is said
   double gpus = 0;
   double tokens_per_second = 0;  // of all GPUs
+  std::optional<double> kwh{};   // as predicted, of the job, or else of a step
 };
 
 // "cost         269 GPU-hours: 672 at 2.5 each; 188 kWh"; empty without rates.

@@ -37,7 +37,7 @@ constexpr std::array plan_options{
     OptionSpec{"global-batch", "ROWS", "rows of an optimizer step (of a model: 256)"},
     OptionSpec{"sequence", "TOKENS", "of a row (of a model: 4096)"},
     OptionSpec{"precision", "NAME", "of products, or of all: `stepsim list precisions`"},
-    OptionSpec{"goal", "WORD", "time, cost or memory is to be least (default: time)"},
+    OptionSpec{"goal", "WORD", "time, cost, memory or energy is to be least (default: time)"},
     price_option,
     OptionSpec{"free", "PERCENT",
                "of a GPU's memory that a plan has to leave (default: 9; three of four published "
@@ -142,7 +142,7 @@ PlanQuestion question_of(const CommandLine& line, const Options& options) {
 PlanSearch search_of(const CommandLine& line, const Options& options) {
   PlanSearch search;
   search.data = line.data;
-  const std::string goal = word_of(options, "goal", "time", {"time", "cost", "memory"});
+  const std::string goal = word_of(options, "goal", "time", {"time", "cost", "memory", "energy"});
   search.goal =
       static_cast<PlanGoal>(std::ranges::find(plan_goal_names, goal) - plan_goal_names.begin());
   if (search.goal == PlanGoal::cost && !options.has("price"))
@@ -221,6 +221,17 @@ std::optional<PlayedBy> first_again(const PlanQuestion& question, const PlanSpac
                     *first.outcome.of("step_time"), player);
 }
 
+void require_energy(const PlanSpace& space) {
+  if (space.asked.grpo)
+    throw UserError("--goal energy: the energy of GRPO jobs is not predicted, take another goal");
+  for (const auto& kind : space.kinds)
+    if (!power_of(kind.scenario.cluster))
+      throw UserError(
+          fmt::format("--goal energy: the files of {} do not say what its parts draw (draw: of the "
+                      "GPU, the node and the network)",
+                      kind.scenario.cluster.node.name));
+}
+
 }  // namespace
 
 int plan_command(const CommandLine& line) {
@@ -238,6 +249,7 @@ int plan_command(const CommandLine& line) {
   if (space.asked.grpo && options->has("free"))
     throw UserError("--free: engines of a GRPO job fill the memory on purpose");
   if (space.asked.grpo) search.free = 0;
+  if (search.goal == PlanGoal::energy) require_energy(space);
   PlanAnswer answer = search_plans(space, search);
   std::string below;
   if (answer.best.empty() && search.free > 0) {  // better one that just fits than none

@@ -44,10 +44,12 @@ std::string binds(const Outcome& outcome) {
 }
 
 // "faster", "fastest": by the goal.
-constexpr std::array<std::string_view, 3> better_words{"faster", "cheaper", "smaller"};
-constexpr std::array<std::string_view, 3> best_words{"fastest", "cheapest", "smallest"};
+constexpr std::array<std::string_view, 4> better_words{"faster", "cheaper", "smaller",
+                                                       "more frugal"};
+constexpr std::array<std::string_view, 4> best_words{"fastest", "cheapest", "smallest",
+                                                     "most frugal"};
 
-std::string_view goal_word(const std::array<std::string_view, 3>& words, PlanGoal goal) {
+std::string_view goal_word(const std::array<std::string_view, 4>& words, PlanGoal goal) {
   return words[static_cast<std::size_t>(goal)];
 }
 
@@ -73,6 +75,8 @@ std::string sentence(const PlanSpace& space, const PlanSearch& search, const Pla
   if (search.samples > 0)
     text += fmt::format(" (likely {} to {})", to_text(Seconds{first.step_time.low}),
                         to_text(Seconds{first.step_time.high}));
+  if (const auto energy = first.outcome.of("energy"); energy && search.goal == PlanGoal::energy)
+    text += fmt::format(", {}", to_text(Joules{*energy}));
   text += fmt::format(", {} of {} on a GPU", to_text(Bytes{figure(first, "peak_memory")}),
                       to_text(Bytes{figure(first, "memory_capacity")}));
   if (search.samples > 0 && answer.best.size() > 1)
@@ -130,6 +134,8 @@ std::string table_of_best(const PlanSpace& space, const PlanSearch& search,
   TextTable table{{" ", "plan", " step"}};
   if (search.samples > 0) table.columns.emplace_back(" 8 of 10 draws");
   append(table.columns, {" tok/s/GPU", " memory"});
+  const bool energy = search.goal == PlanGoal::energy;
+  if (energy) table.columns.emplace_back(" energy");
   if (search.samples > 0) append(table.columns, {" fits in", " first in"});
   table.columns.emplace_back("binds");
   std::size_t number = 0;
@@ -142,6 +148,7 @@ std::string table_of_best(const PlanSpace& space, const PlanSearch& search,
                                   to_text(Seconds{found.step_time.high})));
     cells.push_back(fmt::format("{:.0f}", figure(found, "tokens_per_second_per_gpu")));
     cells.push_back(to_text(Bytes{figure(found, "peak_memory")}));
+    if (energy) cells.push_back(to_text(Joules{figure(found, "energy")}));
     if (search.samples > 0) append(cells, {percent(found.fits, 0), percent(found.first, 0)});
     cells.push_back(binds(found.outcome));
     table.rows.push_back(std::move(cells));
@@ -234,6 +241,8 @@ Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
         {"tokens_per_second_per_gpu", "padding left out",
          figure(found, "tokens_per_second_per_gpu")},
         {"peak_memory_bytes", "needed on a GPU", Bytes{figure(found, "peak_memory")}},
+        {"energy_j", "of a step: GPUs, hosts and the network", found.outcome.of("energy"),
+         Measure::joules},
         {"gpus", "of the whole cluster", figure(found, "gpus")},
         {"least_step_time_s", "that it could not go below", found.least.time},
         {"least_memory_bytes", "that it could not go below", Bytes{found.least.bytes}},

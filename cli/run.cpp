@@ -42,7 +42,7 @@ constexpr std::array run_option_specs = with_source_options(std::array{
                "changes that make it faster, or make it fit, each computed: the best N of all that "
                "are known here (default 3, of as many as take a second or two; with --json, "
                "--brief or --ideal 0)"},
-    price_option, power_option,
+    price_option, power_option, OptionSpec{"energy", "", "adds where the energy goes, by cause"},
     OptionSpec{"beside", "LOG",
                "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
                "of a trainer; - reads standard input"},
@@ -111,8 +111,12 @@ RunExtras extras_of(const CommandLine& line, const Options& options,
                     const std::optional<StepFigures>& stated,
                     const std::vector<Setting>& settings) {
   const std::string& source = options.words.front();
-  RunExtras extras{
-      .interval = {}, .faster = {}, .fitting = {}, .rates = rates_of(options), .log = {}};
+  RunExtras extras{.interval = {},
+                   .faster = {},
+                   .fitting = {},
+                   .rates = rates_of(options),
+                   .log = {},
+                   .energy = options.has("energy")};
   if (const auto log = options.get("beside")) extras.log = load_trainer_log(*log);
   const auto asked = count_of(options, "samples", 0, 4096);
   // Beside a real run a figure without its range says little.

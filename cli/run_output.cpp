@@ -8,6 +8,7 @@
 
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/beside_text.hpp"
+#include "cli/energy_text.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
@@ -255,7 +256,10 @@ std::string place_text(const Scenario& scenario) {
 
 JobTime job_time_of(const Scenario& scenario, const Prediction& p) {
   const double gpus = scenario.cluster.ranks();
-  return {p.step_time, p.wall, gpus, gpus * p.tokens_per_second_per_gpu};
+  JobTime time{p.step_time, p.wall, gpus, gpus * p.tokens_per_second_per_gpu};
+  if (p.energy)
+    time.kwh = (p.wall.value > 0 ? p.job_energy.value : p.energy->total()) / joules_per_kwh;
+  return time;
 }
 
 Records run_records(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
@@ -288,6 +292,7 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
                             loss.saved ? std::optional(loss.steps_again) : std::nullopt}};
                  }),
         played_record(p.played_by),
+        energy_record(p, interval),
         cost_record(extras.rates, job_time_of(scenario, p)),
         faster_record(extras.faster),
         beside_record(extras.log, p, interval),
@@ -302,6 +307,8 @@ Records run_sample() {
   p.loss =
       LossCost{.what = "", .at = {}, .saved = true, .resume = {}, .steps_again = 0, .step = {}};
   p.wall = p.step_time = {1};
+  p.energy.emplace();
+  p.job_energy = {1};
   p.memory = footprint_sample();
   RunExtras extras;
   Interval& interval = extras.interval.emplace();
@@ -332,9 +339,11 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
   const std::optional<Interval>& interval = extras.interval;
   std::string text = title_text(scenario) + loss_text(p.loss) + rates_text(p, interval);
   text += beside_text(extras.log, p, interval);
+  if (!extras.rates.power) text += energy_text(p, interval);
   text += cost_text(extras.rates, job_time_of(scenario, p));
   text += batch_text(scenario.job, p) + saving_text(scenario, p);
-  text += breakdown_text(p) + memory_text(scenario, p.memory);
+  text +=
+      breakdown_text(p) + (extras.energy ? energy_table(p) : "") + memory_text(scenario, p.memory);
   if (interval) {
     text +=
         fmt::format("over the draws {} to {} are needed\n", to_text(Bytes{interval->memory.low}),

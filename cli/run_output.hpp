@@ -20,6 +20,7 @@ struct RunExtras {
   std::optional<FittingSteps> fitting;
   Rates rates;
   std::optional<TrainerLog> log;  // of the real run
+  bool energy = false;            // by cause
 };
 
 // "llama-3.2-3b on 1 x mi300x-8, Megatron": what is trained, where, and with what.

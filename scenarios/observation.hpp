@@ -22,12 +22,14 @@ enum class Metric : std::uint8_t {
   state_memory,
   training_time,
   sync_time,
+  energy,
+  job_energy,
 };
 struct MetricSpec {
   std::string_view name;  // as a scenario file writes it
   Dimension dimension{};
 };
-inline constexpr std::array<MetricSpec, 9> metric_specs{{
+inline constexpr std::array<MetricSpec, 11> metric_specs{{
     {"step_time", Dimension::seconds},  // one optimizer step
     {"wall", Dimension::seconds},       // the whole run
     {"epoch_time", Dimension::seconds},
@@ -37,6 +39,8 @@ inline constexpr std::array<MetricSpec, 9> metric_specs{{
     {"state_memory", Dimension::bytes},     // of it parameters, gradients and optimizer
     {"training_time", Dimension::seconds},  // of a GRPO step
     {"sync_time", Dimension::seconds},      // of a GRPO step: weights to the engines
+    {"energy", Dimension::joules},          // one optimizer step: GPUs, hosts and the network
+    {"job_energy", Dimension::joules},      // the whole run
 }};
 constexpr const MetricSpec& spec_of(Metric metric) {
   return metric_specs[static_cast<std::size_t>(metric)];

@@ -41,6 +41,7 @@ struct Op {
   Cause cause = Cause::other;
   Rank rank = 0;  // of a collective: its first member
   std::int16_t layer = -1;
+  std::uint8_t streaming = 0;  // compute: parts of its time in which memory binds, of 32
   std::int32_t micro_batch = -1;
   NameId name{};
   PatternId pattern = no_pattern;  // collective, transfer, cpu

@@ -92,6 +92,27 @@ std::uint32_t exit_nic(const Cluster& cluster, const Place& place) {
 
 }  // namespace
 
+std::optional<RankPower> power_of(const Cluster& cluster) {
+  const auto& gpu = cluster.gpu.draw;
+  const auto& node = cluster.node.draw;
+  const bool wired = cluster.nodes > 1 && cluster.network;
+  if (!gpu || !node || (wired && !cluster.network->draw)) return std::nullopt;
+  const double share = static_cast<double>(cluster.nodes) / cluster.ranks();
+  RankPower power{.idle = gpu->idle.number(),
+                  .memory = gpu->memory.number(),
+                  .compute = gpu->compute.number(),
+                  .communication = gpu->communication.number(),
+                  .limit = cluster.gpu.power.number(),
+                  .host = share * node->standing.number(),
+                  .cores = share * node->cores.number()};
+  if (wired) {
+    const std::uint32_t ports =
+        cluster.network->ports > 0 ? cluster.network->ports : cluster.node.count(PartKind::nic);
+    power.network = share * ports * cluster.network->draw->number();
+  }
+  return power;
+}
+
 bool carry_alike(const Cluster& a, const Cluster& b) {
   const auto facts = [](const Cluster& c) {
     return std::tie(c.name, c.node, c.network, c.routes, c.nodes, c.gpus_used, c.uneven,

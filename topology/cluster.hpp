@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/platform.hpp"
+#include "sim/power.hpp"
 #include "sim/traffic.hpp"
 #include "topology/gpu.hpp"
 #include "topology/network.hpp"
@@ -74,6 +75,10 @@ struct Cluster {
                           : std::accumulate(uneven.begin(), uneven.end(), 0u);
   }
 };
+
+// What each rank draws, with its part of the nodes and of the network between them. Nothing where a
+// file does not say what its part draws. GPUs that take no part are left out.
+std::optional<RankPower> power_of(const Cluster& cluster);
 
 // Whether both carry the same traffic in the same time: their GPUs may compute faster or slower.
 bool carry_alike(const Cluster& a, const Cluster& b);

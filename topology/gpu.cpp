@@ -67,6 +67,20 @@ std::string name_of_later(const Table& attention) {
   return table ? table->text_or("name", "") : "";
 }
 
+std::optional<Gpu::Draw> read_draw(const Table& gpu) {
+  const auto table = gpu.table_if("draw");
+  if (!table) return std::nullopt;
+  Gpu::Draw draw{.idle = table->constant<Watts>("idle"),
+                 .memory = table->constant<Watts>("memory"),
+                 .compute = table->constant<Watts>("compute"),
+                 .communication = table->constant<Watts>("communication")};
+  for (const auto& [key, each] : {std::pair{"memory", &draw.memory},
+                                  {"compute", &draw.compute},
+                                  {"communication", &draw.communication}})
+    if (each->high < draw.idle.low) table->problem(key, "is less than the board draws idle");
+  return draw;
+}
+
 std::optional<Gpu::Attention::Settling> read_settling(const Table& attention) {
   const auto table = attention.table_if("settling");
   if (!table) return std::nullopt;
@@ -146,6 +160,7 @@ Gpu read_gpu(const Table& table) {
                      .queue = launch.constant<Ratio>("queue")};
   gpu.units = static_cast<int>(table.integer("units", 1, 100000));
   gpu.power = table.constant<Watts>("power");
+  gpu.draw = read_draw(table);
   auto& usable = gpu.memory.usable;
   if (usable.high > gpu.memory.capacity.high) memory.problem("usable", "is more than the capacity");
   usable.value = std::min(usable.value, gpu.memory.capacity.value);  // they are drawn apart

@@ -119,7 +119,14 @@ struct Gpu {
     friend bool operator==(const HostLaunch&, const HostLaunch&) = default;
   } host_launch;
   int units = 0;  // streaming multiprocessors or compute units; 0: products come in no waves
-  Constant<Watts> power;  // of the board; `show` alone reads it so far
+  Constant<Watts> power;  // the most that the board draws
+  // What it draws while it waits, while memory or arithmetic binds, and in collectives.
+  struct Draw {
+    Constant<Watts> idle, memory, compute, communication;
+
+    friend bool operator==(const Draw&, const Draw&) = default;
+  };
+  std::optional<Draw> draw;  // none: its file does not say, and no energy is predicted
 
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };

@@ -23,6 +23,7 @@ Network read_network(const Table& table, std::uint32_t nics) {
     network.leaf.per_rail = leaf.flag_or("per_rail", false);
     network.leaf.uplink = leaf.constant<BytesPerSecond>("uplink");
   }
+  if (table.has("draw")) network.draw = table.constant<Watts>("draw");
   network.collectives = read_communication(table.table("collectives"));
   network.measured_as = table.texts_or("measured_as");
   return network;

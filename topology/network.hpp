@@ -28,6 +28,9 @@ struct Network {
   } leaf;
   // Where its file says every switch and cable, instead of leaves.
   std::optional<SwitchNetwork> switches;
+  // What switches and optics draw for each port of a node, whatever it carries: a switch at rest
+  // draws nearly as much as a busy one. None: the file does not say, and no energy is predicted.
+  std::optional<Constant<Watts>> draw;
   Communication collectives;
   std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
 

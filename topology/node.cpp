@@ -77,6 +77,9 @@ Node read_node(const Table& table) {
   if (node.count(PartKind::gpu) == 0) parts.problem("gpu", "expected at least one GPU");
   for (const Table& entry : table.tables("links")) node.links.push_back(read_link(entry, node));
   node.host = read_host(table.table("host"));
+  if (const auto draw = table.table_if("draw"))
+    node.draw = {.standing = draw->constant<Watts>("standing"),
+                 .cores = draw->constant<Watts>("cores")};
   node.collectives = read_communication(table.table("collectives"));
   node.measured_as = table.texts_or("measured_as");
   return node;

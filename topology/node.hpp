@@ -69,6 +69,14 @@ struct Node {
   std::uint32_t trays = 1;  // that boot on their own, and which launchers call nodes
   std::vector<LinkSpec> links;
   Host host;
+  // What the node draws beside its GPUs.
+  struct Draw {
+    Constant<Watts> standing;  // while its cores launch kernels
+    Constant<Watts> cores;     // more, while all of them compute
+
+    friend bool operator==(const Draw&, const Draw&) = default;
+  };
+  std::optional<Draw> draw;  // none: its file does not say, and no energy is predicted
   Communication collectives;
   std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
 

@@ -82,7 +82,7 @@ Records row_of(std::string_view cause, Seconds seconds, Seconds error, std::stri
 // As the page writes numbers of it: seconds, bytes, or as they are.
 std::string_view unit_of(Dimension dimension) {
   if (dimension == Dimension::seconds) return "s";
-  return dimension == Dimension::bytes ? "B" : "";
+  return dimension == Dimension::bytes ? "B" : dimension == Dimension::joules ? "J" : "";
 }
 
 }  // namespace

@@ -146,13 +146,42 @@ RunBreakdown = TypedDict(
     total=False,
 )
 
+RunEnergyByCause = TypedDict(
+    "RunEnergyByCause",
+    {
+        "cause": "str",  # where the energy goes
+        "energy_j": "float",  # energy
+        "share": "float",  # share
+        "gpus_j": "float",  # GPUs
+        "hosts_j": "float",  # hosts
+        "network_j": "float",  # network
+    },
+    total=False,
+)
+
+RunEnergy = TypedDict(
+    "RunEnergy",
+    {
+        "step_j": "float",  # of a step, by all GPUs, hosts and the network between them
+        "step_interval_j": "list[float] | None",  # 8 of 10 draws: of a step
+        "gpus_j": "float",  # of it
+        "hosts_j": "float",  # of it
+        "network_j": "float",  # of it
+        "standing_w": "float",  # what all draw while they do nothing
+        "job_kwh": "float | None",  # the whole job, or what is left of it
+        "job_interval_kwh": "list[float] | None",  # 8 of 10 draws: the whole job
+        "by_cause": "list[RunEnergyByCause]",  # they add up to the step
+    },
+    total=False,
+)
+
 RunCost = TypedDict(
     "RunCost",
     {
         "of": "str",  # the whole job where its length is known, else a step
         "gpu_hours": "float",  # of it
         "price": "float | None",  # in the money of --price
-        "energy_kwh": "float | None",  # of it
+        "energy_kwh": "float | None",  # of it: by --power, or else as predicted
     },
     total=False,
 )
@@ -282,6 +311,7 @@ RunResult = TypedDict(
         "host": "RunHost",  # memory of a node's host
         "ops": "float",  # operations of the step
         "breakdown": "list[RunBreakdown]",  # where the time goes: every instant of a rank has one cause
+        "energy": "RunEnergy | None",  # what it takes; null: a file does not say what its part draws
         "cost": "RunCost | None",  # with --price or --power
         "faster": "RunFaster | None",  # what would make it faster, with --faster
         "beside": "RunBeside | None",  # with --beside: the real run
@@ -340,7 +370,7 @@ GrpoCost = TypedDict(
         "of": "str",  # the whole job where its length is known, else a step
         "gpu_hours": "float",  # of it
         "price": "float | None",  # in the money of --price
-        "energy_kwh": "float | None",  # of it
+        "energy_kwh": "float | None",  # of it: by --power, or else as predicted
     },
     total=False,
 )
@@ -749,6 +779,7 @@ ExplainA = TypedDict(
         "tokens_per_second_per_gpu": "float",  # padding left out
         "sequences": "float",  # of a step, all ranks
         "tokens": "float",  # of a step without padding, all ranks
+        "energy_j": "float | None",  # of a step: GPUs, hosts and the network
         "peak_memory_bytes": "float",  # needed of a GPU
         "capacity_bytes": "float",  # what a framework can allocate
         "verdict": "str",  # fits, tight or oom
@@ -792,6 +823,7 @@ ExplainB = TypedDict(
         "tokens_per_second_per_gpu": "float",  # padding left out
         "sequences": "float",  # of a step, all ranks
         "tokens": "float",  # of a step without padding, all ranks
+        "energy_j": "float | None",  # of a step: GPUs, hosts and the network
         "peak_memory_bytes": "float",  # needed of a GPU
         "capacity_bytes": "float",  # what a framework can allocate
         "verdict": "str",  # fits, tight or oom
@@ -1165,6 +1197,7 @@ PlanBest = TypedDict(
         "first_share": "float",  # of the draws, in which it is the best of these
         "tokens_per_second_per_gpu": "float",  # padding left out
         "peak_memory_bytes": "float",  # needed on a GPU
+        "energy_j": "float | None",  # of a step: GPUs, hosts and the network
         "gpus": "float",  # of the whole cluster
         "least_step_time_s": "float",  # that it could not go below
         "least_memory_bytes": "float",  # that it could not go below

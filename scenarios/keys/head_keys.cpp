@@ -172,6 +172,8 @@ constexpr std::array seen_keys{
     figure<Metric::state_memory>("of that parameters, gradients and optimizer", "16 GB"),
     figure<Metric::training_time>("of a GRPO step", ""),
     figure<Metric::sync_time>("of a GRPO step: weights to the engines", ""),
+    figure<Metric::energy>("of one optimizer step, by all GPUs, hosts and the network", ""),
+    figure<Metric::job_energy>("of the whole run, likewise", ""),
     Key<Observation>{
         .facts = {.name = "memory_counts",
                   .sentence = "allocated: tensors; reserved: what the allocator holds; device: all "
@@ -219,7 +221,9 @@ constexpr std::array band_keys{band<Metric::step_time>(),
                                band<Metric::memory>(),
                                band<Metric::state_memory>(),
                                band<Metric::training_time>(),
-                               band<Metric::sync_time>()};
+                               band<Metric::sync_time>(),
+                               band<Metric::energy>(),
+                               band<Metric::job_energy>()};
 
 constexpr std::array observation_tables{
     Block<Observation>{"", "", seen_keys},

@@ -39,6 +39,8 @@ std::string number_text(double value, Measure unit) {
       return size_text(value);
     case Measure::flops:
       return to_text(Flops{value});
+    case Measure::joules:
+      return to_text(Joules{value});
     case Measure::bytes_per_second:
       return to_text(BytesPerSecond{value});
     case Measure::gigabytes_per_second:
@@ -110,8 +112,8 @@ void write_schema(const Records& parts, const std::string& place, std::string& t
 }  // namespace
 
 std::string_view name_of(Measure unit) {
-  constexpr std::array<std::string_view, 13> names{
-      "", "", "", "s", "h", "B", "B", "FLOP", "B/s", "GB/s", "FLOP/s", "of one", "of one"};
+  constexpr std::array<std::string_view, 14> names{
+      "", "", "", "s", "h", "B", "B", "FLOP", "J", "B/s", "GB/s", "FLOP/s", "of one", "of one"};
   return names[static_cast<std::size_t>(unit)];
 }
 
@@ -125,6 +127,8 @@ Measure measure_of(Dimension dimension) {
       return Measure::bytes_per_second;
     case Dimension::flops:
       return Measure::flops;
+    case Dimension::joules:
+      return Measure::joules;
     default:
       return Measure::number;
   }

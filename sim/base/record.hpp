@@ -27,6 +27,7 @@ enum class Measure : std::uint8_t {
   bytes,
   binary_bytes,  // 64 KiB
   flops,
+  joules,
   bytes_per_second,
   gigabytes_per_second,
   teraflops,  // FLOP/s as TFLOP/s

@@ -56,6 +56,12 @@ constexpr std::array units{
     Unit{"FLOP/s", 1, Dimension::flops_per_second},
     Unit{"kW", 1e3, Dimension::watts},
     Unit{"W", 1, Dimension::watts},
+    Unit{"GJ", 1e9, Dimension::joules},
+    Unit{"MJ", 1e6, Dimension::joules},
+    Unit{"kJ", 1e3, Dimension::joules},
+    Unit{"J", 1, Dimension::joules},
+    Unit{"MWh", 3.6e9, Dimension::joules},
+    Unit{"kWh", 3.6e6, Dimension::joules},
 };
 
 struct DimensionText {
@@ -71,6 +77,7 @@ constexpr std::array dimensions{
     DimensionText{Dimension::flops, "an amount of work", "3 TFLOP", "FLOP"},
     DimensionText{Dimension::flops_per_second, "a rate of work", "989 TFLOP/s", "FLOP/s"},
     DimensionText{Dimension::watts, "a power", "700 W", "W"},
+    DimensionText{Dimension::joules, "an energy", "3 MJ", "J"},
     DimensionText{Dimension::ratio, "a plain number", "0.85", ""},
 };
 
@@ -84,8 +91,9 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-bool is_binary(const Unit& unit) {
-  return unit.name.find("iB") != std::string_view::npos;
+// Read, but not written.
+bool is_only_read(const Unit& unit) {
+  return unit.name.find("iB") != std::string_view::npos || unit.name.ends_with("Wh");
 }
 
 // Minutes and hours begin at two of them: 90 s reads better than 1.5 min.
@@ -166,7 +174,7 @@ std::string to_text(double value, Dimension dimension) {
   // The largest unit that leaves a number of one or more, else the smallest there is.
   Unit chosen{.name = "", .factor = HUGE_VAL, .dimension = dimension};
   for (const Unit& unit : units)
-    if (unit.dimension == dimension && !is_binary(unit) && !reaches(chosen, std::fabs(value)))
+    if (unit.dimension == dimension && !is_only_read(unit) && !reaches(chosen, std::fabs(value)))
       chosen = unit;
   return fmt::format("{} {}", three_digits(value / chosen.factor), chosen.name);
 }
@@ -185,6 +193,9 @@ std::string to_text(Flops value) {
 }
 std::string to_text(FlopsPerSecond value) {
   return to_text(value.value, Dimension::flops_per_second);
+}
+std::string to_text(Joules value) {
+  return to_text(value.value, Dimension::joules);
 }
 
 std::string size_text(double bytes) {

@@ -35,6 +35,7 @@ struct BytesPerSecondTag {};
 struct FlopsTag {};
 struct FlopsPerSecondTag {};
 struct WattsTag {};
+struct JoulesTag {};
 struct RatioTag {};
 
 using Seconds = Quantity<SecondsTag>;
@@ -43,6 +44,7 @@ using BytesPerSecond = Quantity<BytesPerSecondTag>;
 using Flops = Quantity<FlopsTag>;  // doubles on purpose: a long run exceeds 64-bit integers
 using FlopsPerSecond = Quantity<FlopsPerSecondTag>;
 using Watts = Quantity<WattsTag>;
+using Joules = Quantity<JoulesTag>;
 using Ratio = Quantity<RatioTag>;  // dimensionless
 
 constexpr Seconds operator/(Bytes b, BytesPerSecond r) {
@@ -54,11 +56,23 @@ constexpr Bytes operator*(BytesPerSecond r, Seconds t) {
 constexpr BytesPerSecond operator/(Bytes b, Seconds t) {
   return {b.value / t.value};
 }
+constexpr Joules operator*(Watts p, Seconds t) {
+  return {p.value * t.value};
+}
 constexpr Seconds operator/(Flops f, FlopsPerSecond r) {
   return {f.value / r.value};
 }
 
-enum class Dimension { seconds, bytes, bytes_per_second, flops, flops_per_second, watts, ratio };
+enum class Dimension {
+  seconds,
+  bytes,
+  bytes_per_second,
+  flops,
+  flops_per_second,
+  watts,
+  joules,
+  ratio
+};
 
 template <class Q>
 constexpr Dimension dimension_of();
@@ -85,6 +99,10 @@ constexpr Dimension dimension_of<FlopsPerSecond>() {
 template <>
 constexpr Dimension dimension_of<Watts>() {
   return Dimension::watts;
+}
+template <>
+constexpr Dimension dimension_of<Joules>() {
+  return Dimension::joules;
 }
 template <>
 constexpr Dimension dimension_of<Ratio>() {
@@ -116,6 +134,7 @@ std::string to_text(Bytes value);
 std::string to_text(BytesPerSecond value);
 std::string to_text(Flops value);
 std::string to_text(FlopsPerSecond value);
+std::string to_text(Joules value);
 std::string to_text(double value, Dimension dimension);
 
 // Binary sizes as message-size tables write them: "64 KiB", "1 GiB"; exact sizes only, else

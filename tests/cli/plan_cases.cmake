@@ -51,7 +51,11 @@ cli("plan without a machine" ARGS plan llama-3.2-1b CODE 2
 cli("plan for a price that nobody says" ARGS plan llama-3.2-1b --cluster h100-8 --goal cost CODE 2
   ERROR "--goal cost: needs --price N, money for a GPU and an hour")
 cli("plan for another goal" ARGS plan llama-3.2-1b --cluster h100-8 --goal speed CODE 2
-  ERROR "--goal: expected time, cost or memory, found \"speed\"")
+  ERROR "--goal: expected time, cost, memory or energy, found \"speed\"")
+cli("plan for the least energy" ARGS plan llama-3.2-1b --cluster h100-8 --global-batch 32 --goal energy --samples 0 --top 2
+  OUTPUT "the most frugal of [0-9]+ plans is .* a step, [0-9.]+ [Mk]J, .* memory +energy +binds\n")
+cli("plan for the least energy of a GRPO job" ARGS plan grpo-7b-two-nodes --goal energy CODE 2
+  ERROR "--goal energy: the energy of GRPO jobs is not predicted, take another goal")
 cli("plan of rows that divide by nothing" ARGS plan llama-3.2-1b --cluster h100-8 --stack litgpt --global-batch 7 CODE 2
   ERROR "no plan comes out even: 7 rows of a step, 16 layers and 32 heads of llama-3.2-1b, on 8 GPUs; 8 rows would divide among them")
 cli("plan of micro-batches that divide no rows" ARGS plan llama-3.2-1b --cluster h100-8 --set job.micro_batch=3 CODE 2

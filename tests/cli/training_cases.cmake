@@ -313,6 +313,17 @@ cli("run in a line and as JSON" ARGS run llama32-3b-sft-zero3 --brief --json COD
 cli("run with a price and a power" ARGS run llama32-3b-sft-zero3 --samples 0 --brief --price 2 --power 1200
   OUTPUT "\ncost +2[0-9.]+ GPU-hours, 4[0-9.]+ at 2 each, 2[0-9.]+ kWh at 1200 W a GPU. 5[0-9.]+ for 1e9 tokens\n$")
 cli("run with a price as JSON" ARGS run llama32-3b-sft-zero3 --samples 0 --price 2 --json KEYS cost/of cost/gpu_hours cost/price)
+cli("run says in a line what energy a step and the job take" ARGS run llama32-3b-sft-zero3 --samples 0
+  OUTPUT "\nenergy +[0-9.]+ [kM]J a step: GPUs [0-9]+ %, hosts [0-9]+ %. [0-9.]+ kWh the whole job\n")
+cli("run says by cause where the energy goes" ARGS run llama32-3b-sft-zero3 --samples 0 --energy
+  OUTPUT "\nwhere the energy goes +energy +share +GPUs +hosts +network\n[- ]+\ncompute +[0-9.]+ [Mk]J +[0-9.]+ %.*\nidle ")
+cli("run with a power of its own says no other" ARGS run llama32-3b-sft-zero3 --samples 0 --power 1200
+  SHELL "\"$@\" >said; grep -c '^energy' said; grep -c 'kWh at 1200 W a GPU' said" OUTPUT "^0\n1\n$")
+cli("run says energy and its ranges as JSON" ARGS run llama32-3b-sft-zero3 --samples 2 --json
+  KEYS energy/step_j energy/step_interval_j energy/gpus_j energy/hosts_j energy/network_j energy/standing_w energy/job_kwh
+    energy/job_interval_kwh energy/by_cause/0/cause energy/by_cause/0/gpus_j)
+cli("validate holds whole runs against their measured energy" ARGS validate @ROOT@/scenarios/measured/energy
+  OUTPUT "\nolmo-7b-a100 +job_energy +374 GJ [^\n]*%\n")
 cli("run with a price that is none" ARGS run llama32-3b-sft-zero3 --price cheap CODE 2
   ERROR "--price: expected money for a GPU and an hour, a number above 0, found \"cheap\"")
 cli("memory says what each change costs in time" ARGS memory mpt7b-zero2-oom CODE 1

@@ -37,8 +37,9 @@ TEST_CASE("quantities combine only as physics does", "[sim]") {
 }
 
 TEST_CASE("every unit a message offers is one the parser knows", "[sim]") {
-  const auto dimension = GENERATE(Dimension::seconds, Dimension::bytes, Dimension::bytes_per_second,
-                                  Dimension::flops, Dimension::flops_per_second, Dimension::watts);
+  const auto dimension =
+      GENERATE(Dimension::seconds, Dimension::bytes, Dimension::bytes_per_second, Dimension::flops,
+               Dimension::flops_per_second, Dimension::watts, Dimension::joules);
   std::string list = known_units(dimension) + ", ";
   int units = 0;
   for (std::size_t end = 0; (end = list.find(", ")) != std::string::npos; list.erase(0, end + 2)) {
@@ -108,6 +109,8 @@ TEST_CASE("a text has three digits and the unit a person reads", "[sim]") {
   CHECK(to_text(Flops{3.14159e15}) == "3.14 PFLOP");
   CHECK(to_text(FlopsPerSecond{989e12}) == "989 TFLOP/s");
   CHECK(to_text(700, Dimension::watts) == "700 W");
+  CHECK(to_text(3.6e6, Dimension::joules) == "3.60 MJ");
+  CHECK(parse_quantity("104 MWh")->value == 104 * 3.6e9);
   CHECK(to_text(0.125, Dimension::ratio) == "0.125");
   CHECK(to_text(Seconds{-2e-6}) == "-2.00 us");
   CHECK(to_text(Seconds{0}) == "0 s");

@@ -221,9 +221,9 @@ double operators_of(const std::vector<KernelRow>& rows, const Operators& all) {
   return sum;
 }
 
-Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
-                    bool backward) {
-  double time = 0;
+DeviceTime device_times(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
+                        bool backward) {
+  double time = 0, arithmetic = 0;
   for (const KernelRow& row : rows) {
     const bool streams = row.kind == KernelClass::memory;
     const double bandwidth =
@@ -231,10 +231,16 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
                 : gpu.gemm.bandwidth.number();
     const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).number();
     const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
-    time += row.repeats *
-            (row.launches * start + std::max({busy, row.bytes / bandwidth, row.least.value}));
+    const double least = std::max(row.bytes / bandwidth, row.least.value);
+    time += row.repeats * (row.launches * start + std::max(busy, least));
+    if (busy > least) arithmetic += row.repeats * busy;
   }
-  return {time};
+  return {{time}, {arithmetic}};
+}
+
+Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
+                    bool backward) {
+  return device_times(gpu, stack, rows, backward).all;
 }
 
 }  // namespace stepsim

@@ -68,6 +68,12 @@ double flops_of(const std::vector<KernelRow>& rows);
 double launches_of(const std::vector<KernelRow>& rows);
 double operators_of(const std::vector<KernelRow>& rows, const Operators& all);
 
+struct DeviceTime {
+  Seconds all;
+  Seconds arithmetic;  // of it, where products and attention keep the units busy
+};
+DeviceTime device_times(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
+                        bool backward);
 // Device seconds of rows that run one after the other and alone.
 Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
                     bool backward);

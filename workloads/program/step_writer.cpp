@@ -1,5 +1,6 @@
 #include "workloads/program/step_writer.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "workloads/kernels/kernels.hpp"
@@ -112,7 +113,7 @@ StepWriter::Cost StepWriter::cost_of(const std::vector<KernelRow>& rows, bool ba
   Cost cost{.operators = operators_of(rows, input().stack.operators),
             .launches = launches_of(rows)};
   if (builder_.graph().has_labels_only()) return cost;
-  cost.device = device_time(input().cluster.gpu, input().stack, rows, backward);
+  cost.device = device_times(input().cluster.gpu, input().stack, rows, backward);
   cost.flops.value = flops_of(rows);
   return cost;
 }
@@ -137,7 +138,10 @@ Mark StepWriter::run(const Cost& cost, bool backward, Cause cause, std::string_v
   const Mark issued =
       room ? host(dispatch, Cause::launch, name, {*room}) : host(dispatch, Cause::launch, name);
   Op op = labelled(OpKind::compute, Stream::compute, cause, name);
-  op.seconds = cost.device;
+  op.seconds = cost.device.all;
+  if (op.seconds.value > 0)
+    op.streaming = static_cast<std::uint8_t>(
+        std::lround(streaming_parts * (1 - cost.device.arithmetic / cost.device.all)));
   op.flops = cost.flops;
   // At most a gather or two are awaited at once; a join keeps longer lists out of the operation.
   for (const Mark mark : compute_waits_)

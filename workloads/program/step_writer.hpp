@@ -111,7 +111,7 @@ class StepWriter {
   // Of rows that run one after the other.
   struct Cost {
     double operators = 0, launches = 0;
-    Seconds device{};
+    DeviceTime device{};
     Flops flops{};
   };
   Cost cost_of(const std::vector<KernelRow>& rows, bool backward) const;

@@ -6,6 +6,7 @@ function tiles(step) {
     summary.step_time_low ? `${seconds(summary.step_time_low)} to ${seconds(summary.step_time_high)} in 8 of 10 draws` : `${whole(step.operations)} operation${step.operations === 1 ? "" : "s"}`)];
   if (summary.tokens_per_second_per_gpu) made.push(tile("throughput", whole(significant(summary.tokens_per_second_per_gpu, 3)), "tokens per second and GPU"));
   if (summary.model_flops_utilisation) made.push(tile("utilisation", percent(summary.model_flops_utilisation), "of the bf16 peak"));
+  if (summary.energy) made.push(tile("energy", joules(summary.energy), `a step, ${watts(summary.energy / (summary.step_time || step.step_time))} in the mean`));
   if (summary.memory_capacity) {
     const needed = summary.memory_needed || summary.peak_memory;
     const fits = needed <= summary.memory_capacity;

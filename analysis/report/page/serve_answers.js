@@ -15,6 +15,7 @@ function answerTiles({run, gpus, drawing}) {
     tile("throughput", whole(significant(run.tokens_per_second_per_gpu, 3)), "tokens per second and GPU"),
     tile("utilisation", percent(run.model_flops_utilisation), `of the bf16 peak of ${whole(gpus)} GPU${gpus === 1 ? "" : "s"}`),
     tile("memory", bytes(run.peak_memory_bytes), `of ${bytes(run.capacity_bytes)} usable: ${verdictWords[run.verdict]}`, run.verdict === "oom" ? "bad" : run.verdict === "tight" ? "open" : "")];
+  if (run.energy) made.push(tile("energy", joules(run.energy.step_j), run.energy.job_kwh ? `a step; ${whole(Math.round(run.energy.job_kwh))} kWh the whole job` : "a step"));
   if (run.wall_h) made.push(tile("whole job", seconds(3600 * run.wall_h), run.batches ? `${whole(Math.round(run.batches.optimizer_steps))} steps` : ""));
   return element("div", {class: "tiles"}, ...made);
 }

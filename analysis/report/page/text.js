@@ -27,6 +27,14 @@ function bytes(value) {
   return scaled(value, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 }
 
+function joules(value) {
+  return scaled(value, [[1e9, "GJ"], [1e6, "MJ"], [1e3, "kJ"], [1, "J"]]);
+}
+
+function watts(value) {
+  return scaled(value, [[1e6, "MW"], [1e3, "kW"], [1, "W"]]);
+}
+
 function percent(share) {
   return `${share <= -0.0005 ? "\u2212" : ""}${(100 * Math.abs(share)).toFixed(1)}\u00a0%`;
 }

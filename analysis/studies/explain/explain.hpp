@@ -44,6 +44,7 @@ struct ExplainedSide {
   std::uint32_t gpus = 0;
   double needed = 0, capacity = 0;  // bytes
   Fit fit = Fit::fits;
+  Joules energy{};  // of a step; 0: not known
   std::size_t operations = 0;
   PlayedBy played_by{};
   ByCause<CauseTime> causes{};  // of the first rank; they add up to the step with `idle`

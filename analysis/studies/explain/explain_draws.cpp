@@ -161,6 +161,7 @@ std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, co
   std::vector<NamedConstant> all;
   add_uncertain(all, a.scenario.constants);
   add_uncertain(all, b.scenario.constants);
+  std::erase_if(all, is_power);
   const auto add = [&](const ExplainedSide& side, const ByCause<std::vector<Carrier>>& carriers,
                        double sign) {
     for (std::size_t cause = 0; cause < cause_count; ++cause)

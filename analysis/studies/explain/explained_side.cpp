@@ -21,6 +21,7 @@ ExplainedStep observed(const Prediction& p, std::int64_t layers) {
                               .needed = p.memory.needed(),
                               .capacity = p.memory.capacity,
                               .fit = p.memory.fit(),
+                              .energy = {p.energy ? p.energy->total() : 0},
                               .operations = p.operations,
                               .played_by = p.played_by,
                               .idle = p.breakdown.idle},

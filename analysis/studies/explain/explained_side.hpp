@@ -16,8 +16,8 @@ struct ExplainedStep {
   // What a worker sees; the rest follows from the scenario.
   static auto fields(auto& self) {
     return std::tie(self.side.step_time, self.side.tokens_per_second_per_gpu, self.side.needed,
-                    self.side.capacity, self.side.fit, self.side.operations, self.side.idle,
-                    self.side.causes, self.side.played_by, self.parts);
+                    self.side.capacity, self.side.fit, self.side.energy, self.side.operations,
+                    self.side.idle, self.side.causes, self.side.played_by, self.parts);
   }
 };
 

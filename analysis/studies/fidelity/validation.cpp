@@ -54,6 +54,8 @@ ScenarioAnswer figures_of(const Scenario& scenario) {
   answer.of(Metric::tokens_per_second_per_gpu) = p.tokens_per_second_per_gpu;
   answer.of(Metric::memory) = p.memory.needed();
   answer.of(Metric::state_memory) = p.memory.states;
+  answer.of(Metric::energy) = p.energy ? p.energy->total() : 0;
+  answer.of(Metric::job_energy) = p.job_energy.value;
   answer.of(MemoryKind::allocated) = p.memory.device.peak.bytes;
   for (const auto& each : {scenario.measured, scenario.estimated})
     if (each && each->memory_counts && *each->memory_counts != MemoryKind::allocated)

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t most_suspects = 12;
 
 struct Figures {
-  double step_time = 0, throughput = 0, memory = 0, wall = 0;
+  double step_time = 0, throughput = 0, memory = 0, wall = 0, energy = 0, job_energy = 0;
 };
 
 struct Point {
@@ -28,11 +28,14 @@ Figures figures_of(const Scenario& scenario, const GrpoPrediction& p) {
   return {.step_time = p.ran ? p.step_time.value : 0,
           .throughput = p.trained_per_second / static_cast<double>(scenario.cluster.ranks()),
           .memory = p.memory.learner.most(),
-          .wall = p.wall.value};
+          .wall = p.wall.value,
+          .energy = 0,
+          .job_energy = 0};
 }
 
 Figures figures_of(const StepFigures& p) {
-  return {p.step_time.value, p.tokens_per_second_per_gpu, p.memory, p.wall.value};
+  return {p.step_time.value, p.tokens_per_second_per_gpu, p.memory, p.wall.value,
+          p.energy.value,    p.job_energy.value};
 }
 
 Figures figures_at(const IntervalQuestion& question, const Point& point, Asked asked) {
@@ -159,7 +162,9 @@ StepFigures stated_figures(const Prediction& prediction) {
   return {.step_time = prediction.step_time,
           .tokens_per_second_per_gpu = prediction.tokens_per_second_per_gpu,
           .memory = prediction.memory.needed(),
-          .wall = prediction.wall};
+          .wall = prediction.wall,
+          .energy = {prediction.energy ? prediction.energy->total() : 0},
+          .job_energy = prediction.job_energy};
 }
 
 Interval interval_of(const IntervalQuestion& question) {
@@ -171,7 +176,7 @@ Interval interval_of(const IntervalQuestion& question) {
     draws.push_back({.seed = question.seed, .sample = sample, .of = question.samples});
     points.push_back({settings, draws.back()});
   }
-  std::vector<Figures> figures = ask(question, points, Asked::times_and_memory);
+  std::vector<Figures> figures = ask(question, points, Asked::everything);
   if (question.stated) figures.insert(figures.begin(), figures_of(*question.stated));
   const Figures stated = figures.front();
   figures.erase(figures.begin());
@@ -181,12 +186,15 @@ Interval interval_of(const IntervalQuestion& question) {
       .throughput = range_of(column(figures, &Figures::throughput), stated.throughput),
       .memory = range_of(column(figures, &Figures::memory), stated.memory),
       .wall = range_of(column(figures, &Figures::wall), stated.wall),
+      .energy = range_of(column(figures, &Figures::energy), stated.energy),
+      .job_energy = range_of(column(figures, &Figures::job_energy), stated.job_energy),
       .samples = static_cast<std::uint32_t>(draws.size()),
       .movers = {},
       .wall_movers = {}};
   if (question.movers == 0) return interval;
   std::vector<NamedConstant> uncertain;
   add_uncertain(uncertain, load_scenario(question.data, question.scenario, settings).constants);
+  std::erase_if(uncertain, is_power);
   add_movers(question, settings, suspects(uncertain, figures, draws), stated, interval);
   return interval;
 }

@@ -28,6 +28,14 @@ struct MetricFacts {
   bool always = false;  // known of what does not fit, too: nothing of that would ever take time
 };
 
+double known(Joules energy) {
+  return energy.value > 0 ? energy.value : unknown;
+}
+
+double of_step(const std::optional<Energy>& energy) {
+  return energy ? energy->total() : unknown;
+}
+
 // A job without a length takes nobody knows how long.
 double known(Seconds wall) {
   return wall.value > 0 ? wall.value : unknown;
@@ -66,6 +74,12 @@ constexpr std::array single_metrics = std::to_array<MetricFacts>({
     {"gpu_time", Dimension::seconds, "the whole job, on all GPUs",
      [](auto& p, double n) { return known(p.wall) * n; },
      [](auto& p, double n) { return known(p.wall) * n; }},
+    {"energy", Dimension::joules, "one optimizer step: GPUs, hosts and the network",
+     [](auto& p, double) { return of_step(p.energy); }, nullptr},
+    {"gpu_energy", Dimension::joules, "of it the GPUs",
+     [](auto& p, double) { return p.energy ? p.energy->by_drawer().front() : unknown; }, nullptr},
+    {"job_energy", Dimension::joules, "the whole job: GPUs, hosts and the network",
+     [](auto& p, double) { return known(p.job_energy); }, nullptr},
     {"peak_memory", Dimension::bytes, "of a GPU, with the allocator's slack",
      [](auto& p, double) { return p.memory.needed(); },
      [](auto& p, double) { return p.memory.learner.most(); }, true},
@@ -250,6 +264,7 @@ std::optional<std::size_t> find_metric(std::string_view name) {
 std::string column_name(const NamedMetric& metric) {
   if (metric.dimension == Dimension::seconds) return metric.name + "_s";
   if (metric.dimension == Dimension::bytes) return metric.name + "_bytes";
+  if (metric.dimension == Dimension::joules) return metric.name + "_j";
   return metric.name;
 }
 

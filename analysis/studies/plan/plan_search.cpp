@@ -37,6 +37,10 @@ double least_goal(const PlanSpace& space, const JobPlan& plan, const LeastStep& 
       return least.time.value;
     case PlanGoal::cost:
       return least.time.value * gpus_of(space, plan);
+    case PlanGoal::energy: {  // whatever runs, its ranks stand for so long
+      const auto power = power_of(space.kinds[plan.kind].scenario.cluster);
+      return power ? power->standing() * least.time.value * gpus_of(space, plan) : 0;
+    }
     case PlanGoal::memory:
       break;
   }
@@ -266,6 +270,7 @@ class Waiting {
 
 double goal_of(const Outcome& outcome, PlanGoal goal) {
   if (goal == PlanGoal::memory) return outcome.of("peak_memory").value_or(unreached);
+  if (goal == PlanGoal::energy) return outcome.of("energy").value_or(unreached);
   const double time = outcome.of("step_time").value_or(unreached);
   return goal == PlanGoal::time ? time : time * outcome.of("gpus").value_or(1);
 }

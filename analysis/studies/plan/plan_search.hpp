@@ -16,9 +16,11 @@
 
 namespace stepsim {
 
-// What is to be least: the time of a step, that times its GPUs, or the memory of a GPU.
-enum class PlanGoal : std::uint8_t { time, cost, memory };
-inline constexpr std::array<std::string_view, 3> plan_goal_names{"time", "cost", "memory"};
+// What is to be least: the time of a step, that times its GPUs, the memory of a GPU, or the energy
+// of a step.
+enum class PlanGoal : std::uint8_t { time, cost, memory, energy };
+inline constexpr std::array<std::string_view, 4> plan_goal_names{"time", "cost", "memory",
+                                                                 "energy"};
 
 struct PlanSearch {
   std::string data;

@@ -127,6 +127,10 @@ bool has_constant(std::span<const NamedConstant> constants, const std::string& n
   return holds(constants, name, &NamedConstant::name);
 }
 
+bool is_power(const NamedConstant& constant) {
+  return constant.dimension == Dimension::watts;
+}
+
 bool is_uncertain(std::span<const NamedConstant> constants, const std::string& name) {
   return std::ranges::any_of(constants, [&](const NamedConstant& each) {
     return each.name == name && each.low < each.high;

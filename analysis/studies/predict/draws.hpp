@@ -53,6 +53,8 @@ Setting setting_of(const NamedConstant& constant, double value);
 // Those that have a range, each once; a scenario's own or several scenarios' together.
 void add_uncertain(std::vector<NamedConstant>& to, std::span<const NamedConstant> from);
 bool has_constant(std::span<const NamedConstant> constants, const std::string& name);
+// What a part draws: it moves no time.
+bool is_power(const NamedConstant& constant);
 // It is there and has a range: somebody who sets it himself knows it.
 bool is_uncertain(std::span<const NamedConstant> constants, const std::string& name);
 

@@ -18,6 +18,23 @@ Seconds wall_of(const Job& job, const RunLength& length, Seconds step_time,
   return wall;
 }
 
+std::optional<Energy> energy_of(const Scenario& scenario, const ReplayedStep& step) {
+  const auto power = power_of(scenario.cluster);
+  if (!power) return std::nullopt;
+  return energy_of(step.program.graph, step.trace, step.program.traffic.folded.lane_sizes, *power);
+}
+
+// While a checkpoint is written or read, all ranks stand.
+Joules job_energy_of(const std::optional<Energy>& energy, Seconds step_time, Seconds wall,
+                     double steps) {
+  if (!energy || wall.value <= 0) return {0};
+  return Joules{steps * energy->total()} + energy->standing * (wall - steps * step_time);
+}
+
+double steps_left(const Scenario& scenario, const RunLength& length) {
+  return length.optimizer_steps - scenario.job.resume.after;
+}
+
 }  // namespace
 
 double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Seconds step_time) {
@@ -43,8 +60,14 @@ StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
   if (const auto length = run_length(scenario))
     figures.wall = wall_of(scenario.job, *length, figures.step_time, saving_cost(scenario),
                            resuming_cost(scenario));
-  if (asked == Asked::times_and_memory)
-    figures.memory = memory_of(scenario, program, trace).needed();
+  if (asked == Asked::times) return figures;
+  figures.memory = memory_of(scenario, program, trace).needed();
+  if (const auto energy = energy_of(scenario, step)) {
+    figures.energy = {energy->total()};
+    if (const auto length = run_length(scenario))
+      figures.job_energy =
+          job_energy_of(energy, figures.step_time, figures.wall, steps_left(scenario, *length));
+  }
   return figures;
 }
 
@@ -74,6 +97,10 @@ Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how) {
   if (result.length)
     result.wall =
         wall_of(scenario.job, *result.length, result.step_time, result.saving, result.resuming);
+  result.energy = energy_of(scenario, step);
+  if (result.length)
+    result.job_energy = job_energy_of(result.energy, result.step_time, result.wall,
+                                      steps_left(scenario, *result.length));
   result.breakdown = mean_breakdown(program.stages, graph, trace);
   result.memory = memory_of(scenario, program, trace);
   for (const NamedConstant& constant : scenario.constants)
@@ -92,6 +119,7 @@ Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how) {
                  {"peak_memory", result.memory.device.peak.bytes, Dimension::bytes},
                  {"memory_needed", result.memory.needed(), Dimension::bytes},
                  {"memory_capacity", result.memory.capacity, Dimension::bytes}};
+  if (result.energy) run.summary.push_back({"energy", result.energy->total(), Dimension::joules});
   for (const Holding& each : program.resident.holdings)
     if (each.pool == Pool::device)
       run.summary.push_back(

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/breakdown.hpp"
+#include "analysis/energy.hpp"
 #include "analysis/studies/predict/footprint.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/saving.hpp"
@@ -28,6 +29,8 @@ struct Prediction {
   std::optional<LossCost> loss;  // then the step's time is the one until it is lost
   Seconds wall;  // of the whole job, or of what is left when it is resumed; 0: no length is given
   Breakdown breakdown;
+  std::optional<Energy> energy;  // of a step; none: a file does not say what its part draws
+  Joules job_energy;             // of `wall`; 0: one of both is not known
   Footprint memory;
   std::vector<NamedConstant> guesses;
   std::size_t operations = 0;  // of the step
@@ -47,8 +50,9 @@ struct StepFigures {
   double tokens_per_second_per_gpu = 0;
   double memory = 0;  // bytes of a GPU, with slack and libraries; 0: not asked for
   Seconds wall;
+  Joules energy, job_energy;  // of a step and of `wall`; 0: not known, or not asked for
 };
-enum class Asked : std::uint8_t { times, times_and_memory };
+enum class Asked : std::uint8_t { times, everything };
 // The same figures as predict() finds, for less: to the last bit those of the own engine, and to a
 // billionth those of SimGrid.
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked);

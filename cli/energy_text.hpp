@@ -1,0 +1,23 @@
+// What `run` says of energy.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/studies/outcome/interval.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "sim/base/record.hpp"
+
+namespace stepsim {
+
+inline constexpr double joules_per_kwh = 3.6e6;
+// "45.2 kWh", "12.3 MWh"
+std::string kwh_text(Joules energy);
+
+// In a line: of a step, by what draws it, and of the whole job. Empty where it is not known.
+std::string energy_text(const Prediction& prediction, const std::optional<Interval>& interval);
+// By cause and by what draws it.
+std::string energy_table(const Prediction& prediction);
+Record energy_record(const Prediction& prediction, const std::optional<Interval>& interval);
+
+}  // namespace stepsim

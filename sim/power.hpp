@@ -1,0 +1,45 @@
+// What the device of a rank draws, and what operations add to that.
+//
+// At every moment of a run a device draws `idle`. What runs on it then adds to that:
+//   a computation   (1 - s) (compute - idle) + s (memory - idle), s being its Op::streaming / 32;
+//   collectives     communication - idle, all that run together, from their start to their finish;
+// and never more in all than limit - idle: what is beyond shrinks all additions by one factor.
+// Boards are seen to draw more while a collective runs beside products, and to stay at their limit.
+// Transfers, delays and the launching thread add nothing. An operation of kind `cpu` adds `cores`
+// to its rank's part of the node, however many run. Beside that a rank draws `host` and `network`
+// at every moment. A lane draws for each rank that it stands for, and a stretch that was replayed
+// once for many times counts as often.
+//
+// All of it is a finite number of states of a device, so that an engine can integrate it as well.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace stepsim {
+
+// So many parts of a computation's time may be those in which memory binds.
+inline constexpr int streaming_parts = 32;
+
+struct RankPower {  // W
+  double idle = 0, memory = 0, compute = 0, communication = 0;
+  double limit = 0;    // of the board
+  double host = 0;     // the rank's part of its node
+  double cores = 0;    // more, while the rank updates on the host
+  double network = 0;  // the rank's part of what joins the nodes
+
+  double standing() const { return idle + host + network; }
+  // Of so many computations, with so many parts of streaming together.
+  double of_compute(int computations, int streaming) const {
+    return computations * (compute - idle) -
+           (compute - memory) * streaming / static_cast<double>(streaming_parts);
+  }
+  double of_collectives() const { return communication - idle; }
+  // How much of what would be added is.
+  double kept(double added) const {
+    const double most = std::max(0.0, limit - idle);
+    return added > most ? most / added : 1;
+  }
+};
+
+}  // namespace stepsim
