@@ -8,6 +8,21 @@
 
 namespace stepsim {
 
+Rank busiest_rank(const OpGraph& graph, const Trace& trace) {
+  constexpr double alike = 1e-3;
+  std::vector<double> busy;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const Op& op = graph.ops()[i];
+    if (op.kind != OpKind::compute) continue;
+    busy.resize(std::max<std::size_t>(busy.size(), op.rank + 1));
+    busy[op.rank] += trace.repeat.seconds(trace.start[i], trace.finish[i]);
+  }
+  if (busy.empty()) return 0;
+  const double enough = (1 - alike) * std::ranges::max(busy);
+  const auto first = std::ranges::find_if(busy, [&](double each) { return each >= enough; });
+  return static_cast<Rank>(first - busy.begin());
+}
+
 Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank) {
   RankAtWork active;
   ByCause<double> exposed{}, busy{};

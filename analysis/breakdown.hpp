@@ -18,6 +18,9 @@ struct Breakdown {
   Seconds idle;                    // nothing ran on this rank
 };
 
+// The rank that others wait for: the first of those whose kernels take longest, to a thousandth.
+Rank busiest_rank(const OpGraph& graph, const Trace& trace);
+
 // Of a rank's streams the device's kernels come first, then collectives and copies, then the host:
 // a gather is exposed while the device stands still, a launch while nothing else runs either. What
 // a pipeline stage waits for others is `pipeline_bubble`, which no operation has.

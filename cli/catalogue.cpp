@@ -12,6 +12,7 @@
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/scenarios.hpp"
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/recipes.hpp"
 #include "scenarios/scenario.hpp"
@@ -244,10 +245,10 @@ std::vector<std::string> list_names() {
 }
 
 void print_rows(std::string_view heading, const Entries& rows) {
-  fmt::print("{}\n", heading);
+  say("{}\n", heading);
   std::size_t widest = 0;
   for (const auto& [name, title] : rows) widest = std::max(widest, name.size());
-  for (const auto& [name, title] : rows) fmt::print("  {:<{}}  {}\n", name, widest, title);
+  for (const auto& [name, title] : rows) say("  {:<{}}  {}\n", name, widest, title);
 }
 
 Records list_records(const std::string& data, std::span<const std::string> lists) {
@@ -300,16 +301,16 @@ std::optional<Shown> look_up(const std::string& data, const std::string& name) {
 }
 
 void print(const std::string& name, const Shown& shown) {
-  fmt::print("{} ({}): {}\n", name, shown.kind, shown.title);
-  for (const std::string& fact : shown.facts) fmt::print("  {}\n", wrap(fact, 100, 2));
+  say("{} ({}): {}\n", name, shown.kind, shown.title);
+  for (const std::string& fact : shown.facts) say("  {}\n", wrap(fact, 100, 2));
   if (shown.constants.empty()) return;
   TextTable table{{"constant", " value", " low", " high", "grade"}};
   for (const NamedConstant& c : shown.constants)
     table.rows.push_back({c.name, to_text(c.value, c.dimension), to_text(c.low, c.dimension),
                           to_text(c.high, c.dimension), std::string(to_text(c.grade))});
-  fmt::print("\n{}\nsources\n", render(table));
+  say("\n{}\nsources\n", render(table));
   for (const NamedConstant& c : shown.constants)
-    fmt::print("  {}\n      {}\n", c.name, wrap(c.source, 100, 6));
+    say("  {}\n      {}\n", c.name, wrap(c.source, 100, 6));
 }
 
 Records records_of(const std::string& name, const Shown& shown) {
@@ -353,9 +354,9 @@ void print_scenario(const std::string& data, const std::string& name, const Opti
   if (options.has("json"))
     print_result(scenario_kind, {}, scenario_records(name, file, scenario));
   else
-    fmt::print("{}{}", options.has("yaml") ? "" : assumptions_text(scenario.assumptions),
-               options.has("yaml") ? scenario_yaml(scenario)
-                                   : scenario_text(name, file, scenario, options.has("all")));
+    say("{}{}", options.has("yaml") ? "" : assumptions_text(scenario.assumptions),
+        options.has("yaml") ? scenario_yaml(scenario)
+                            : scenario_text(name, file, scenario, options.has("all")));
 }
 
 }  // namespace
@@ -364,7 +365,7 @@ int list_command(const CommandLine& line) {
   const auto options = parse(list_usage, line.words);
   if (!options) return exit_code::yes;
   if (options->has("json-schemas")) {
-    fmt::print("{}", json_document());
+    say("{}", json_document());
     return exit_code::yes;
   }
   const std::string only = options->words.empty() ? "" : options->words.front();
@@ -375,7 +376,7 @@ int list_command(const CommandLine& line) {
     throw UserError(fmt::format("no list \"{}\"{}; expected {}", only, did_you_mean(only, known),
                                 one_of(known)));
   if (only == keys_word) {
-    fmt::print("{}", keys_listed(*options));
+    say("{}", keys_listed(*options));
     return exit_code::yes;
   }
   for (const std::string_view option : {"template", "markdown"})
@@ -401,7 +402,7 @@ int show_command(const CommandLine& line) {
     if (options->has("json"))
       print_result(model_kind, {}, model_records(entry));
     else
-      fmt::print("{}", model_text(entry));
+      say("{}", model_text(entry));
     return exit_code::yes;
   };
   if (is_model(line.data, name)) return show_model();

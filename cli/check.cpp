@@ -274,9 +274,9 @@ int check_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(check_kind, {}, records_of(line.data, claims, judged));
   else if (options->has("brief"))
-    fmt::print("{}", brief_text(judged));
+    say("{}", brief_text(judged));
   else
-    fmt::print("{}{}", sentence ? taken_for(line.data, claims.front()) : "", text_of(judged));
+    say("{}{}", sentence ? taken_for(line.data, claims.front()) : "", text_of(judged));
   const bool all = std::ranges::all_of(
       judged, [](const JudgedClaim& claim) { return claim.verdict == Verdict::supported; });
   return all ? exit_code::yes : exit_code::no;

@@ -11,6 +11,7 @@
 #include "cli/engine_options.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -199,7 +200,7 @@ int collective_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(collective_kind, {}, records_of(cluster, question, answer, overlays));
   else
-    fmt::print("{}", text_of(cluster, question, answer, overlays));
+    say("{}", text_of(cluster, question, answer, overlays));
   return exit_code::yes;
 }
 

@@ -7,6 +7,7 @@
 
 #include "analysis/studies/fidelity/comparison.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/screen.hpp"
 #include "scenarios/rows/nccl_output.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -193,7 +194,7 @@ int compare_command(const CommandLine& line, const Options& options) {
   if (options.has("json"))
     print_result(compare_kind, {}, records_of(comparison));
   else
-    fmt::print("{}", text_of(comparison));
+    say("{}", text_of(comparison));
   return exit_code::yes;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/scenarios.hpp"
+#include "cli/screen.hpp"
 #include "scenarios/keys/key_differences.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -165,7 +166,7 @@ int diff_command(const CommandLine& line) {
          {"asked_b", "what was asked of B", asked_records(b, {options->words.back(), changes})}},
         records_of(first, second, difference));
   else
-    fmt::print("A  {}\nB  {}\n{}", first, second, text_of(difference));
+    say("A  {}\nB  {}\n{}", first, second, text_of(difference));
   return exit_code::yes;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/explain_output.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -28,8 +29,8 @@ constexpr std::array explain_option_specs = with_source_options(std::array{
     OptionSpec{"each-at-limit", "", "compare also with the largest micro-batch of each that fits"},
     OptionSpec{
         "replays", "N",
-        "most of each side: with more combinations than that, orders are drawn (default 256, "
-        "which is all of eight causes)"},
+        "most mixtures of A and B: of more, orders are drawn (default 256, which is all of eight "
+        "settings)"},
     OptionSpec{"samples", "N",
                "most draws of the constants behind the ranges: eight at a time while more could "
                "change who is slower or which row is the largest; 0: none (default: 24, for steps "
@@ -40,10 +41,10 @@ constexpr Usage explain_usage{
     "stepsim explain A [B] [--set KEY=VALUE...] [options]",
     "Says in one sentence which setting makes A slower or faster than B, and by how much; then "
     "divides the gap among the settings that differ, and among the causes, in rows that add up to "
-    "it. Settings are put from B into A, and causes made free of cost, alone and with others; "
-    "everything is replayed, and the gap is divided by Shapley value. A and B are scenarios or "
-    "traces that `run -o` wrote; --set changes B, and "
-    "without B it changes a copy of A.",
+    "it. Settings are put from B into A, alone and with others, every mixture is replayed, and the "
+    "gap is divided by Shapley value; of a cause it is what is exposed in A less what is in B. A "
+    "and B are scenarios or traces that `run -o` wrote; --set changes B, and without B it changes "
+    "a copy of A.",
     explain_option_specs,
     "  stepsim explain qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe\n"
     "  stepsim explain llama32-3b-sft-zero3 --set strategy.zero=2\n"
@@ -81,13 +82,12 @@ int explain_command(const CommandLine& line) {
   study.player = player_of(*options);
   study.at_limit = options->has("each-at-limit");
   study.carriers = study.settings = !options->has("csv");
-  study.attribution.progress = progress_bar("replays");
-  AttributionOptions& attribution = study.attribution;
-  attribution.most_replays =
-      count_of(*options, "replays", 1, 1u << 16).value_or(attribution.most_replays);
+  SettingOptions& replays = study.replays;
+  replays.progress = progress_bar("replays");
+  replays.most_replays = count_of(*options, "replays", 1, 1u << 16).value_or(replays.most_replays);
   study.most_draws = count_of(*options, "samples", 0, 4096);
-  attribution.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
-  if (const auto workers = count_of(*options, "workers", 1, 1024)) attribution.workers = *workers;
+  replays.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
+  if (const auto workers = count_of(*options, "workers", 1, 1024)) replays.workers = *workers;
   const Explanation answer = explain(a, b, study);
   if (options->has("json"))
     print_result(
@@ -96,12 +96,12 @@ int explain_command(const CommandLine& line) {
          {"asked_b", "what was asked of B", asked_records(b.scenario, {b.source, changes})}},
         explanation_records(answer));
   else if (options->has("csv"))
-    fmt::print("{}", explanation_csv(answer));
+    say("{}", explanation_csv(answer));
   else
-    fmt::print("{}{}",
-               taken_text(std::array{ReadSide{"A", a.source, a.scenario},
-                                     ReadSide{"B", b.source, b.scenario}}),
-               explanation_text(answer));
+    say("{}{}",
+        taken_text(
+            std::array{ReadSide{"A", a.source, a.scenario}, ReadSide{"B", b.source, b.scenario}}),
+        explanation_text(answer));
   return exit_code::yes;
 }
 

@@ -17,7 +17,7 @@ namespace stepsim {
 namespace {
 
 std::string signed_text(Seconds value) {
-  const std::string size = to_text(Seconds{std::abs(value.value)});
+  const std::string size = size_of(value);
   return value.value < 0 ? "-" + size : value.value > 0 ? "+" + size : size;
 }
 
@@ -68,6 +68,7 @@ std::vector<std::string> setting_cells(const Explanation& e, const SettingRow& r
                                  share_of_gap(e, row.seconds)};
   if (!e.settings->exact) cells.push_back(to_text(row.standard_error));
   cells.push_back(to_text(row.alone));
+  cells.emplace_back(row.changed && row.changed->cause ? to_text(*row.changed->cause) : "");
   cells.push_back(row.changed && row.changed->fit == Fit::oom ? "does not fit" : "");
   return cells;
 }
@@ -78,7 +79,7 @@ std::string settings_part(const Explanation& e) {
   const SettingRows& s = *e.settings;
   TextTable table{{"setting", "in A", "in B", " of the gap", " share"}};
   if (!s.exact) table.columns.emplace_back(" std. error");
-  append(table.columns, {" A with it alone", ""});
+  append(table.columns, {" A with it alone", "most in", ""});
   for (const SettingRow& row : s.rows) table.rows.push_back(setting_cells(e, row));
   if (s.rest.value != 0)
     table.rows.push_back(
@@ -97,67 +98,23 @@ std::string signed_range(const Range& range) {
   return fmt::format("{} to {}", signed_text({range.low}), signed_text({range.high}));
 }
 
-std::string time_cell(const ExplainedSide& side, Cause cause, bool active) {
-  const CauseTime& time = side.causes[index(cause)];
-  return active ? fmt::format("{} + {}", to_text(time.exposed), to_text(time.hidden)) : "-";
-}
-
-// A cause of one side only is marked with it.
-std::string only_in(const ExplainRow& row, std::string_view a, std::string_view b) {
-  return std::string(row.in_a && row.in_b ? "" : row.in_a ? a : b);
-}
-
-Seconds latent_sum(const Explanation& e) {
-  Seconds sum;
-  for (const ExplainRow& row : e.rows)
-    if (row.latent) sum += row.seconds;
-  return sum;
-}
-
-// Causes that nobody gains from, were they free alone.
-std::string latent_part(const Explanation& e) {
-  std::vector<std::string> words;
-  for (const ExplainRow& row : e.rows)
-    if (row.latent && matters(e, row))
-      words.push_back(fmt::format("{} {}", to_text(row.cause), signed_text(row.seconds)));
-  if (words.empty()) return "";
-  return "\n" +
-         wrap(fmt::format("latent: free alone, {} moves neither step by a thousandth, and would "
-                          "show once others are gone: {}",
-                          words.size() == 1 ? "this cause" : "each of these causes",
-                          fmt::join(words, ", ")),
-              line_width(), 0) +
-         "\n";
-}
-
 TextTable gap_table(const Explanation& e) {
-  const bool drawn = !e.a.attribution.exact || !e.b.attribution.exact;
-  TextTable table{{"cause", " of the gap", " share"}};
-  if (drawn) table.columns.emplace_back(" std. error");
+  TextTable table{{"cause", " exposed in A", " exposed in B", " of the gap", " share"}};
   if (e.draws) table.columns.emplace_back(" 8 of 10 draws");
-  append(table.columns, {" A: exposed + hidden", " B: exposed + hidden", "only in"});
-  const auto share = [&](Seconds seconds) { return share_of_gap(e, seconds); };
-  for (const ExplainRow& row : e.rows) {
-    if (row.latent) continue;
-    std::vector<std::string> cells{std::string(to_text(row.cause)), signed_text(row.seconds),
-                                   share(row.seconds)};
-    if (drawn) cells.push_back(to_text(row.standard_error));
-    if (e.draws) cells.push_back(signed_range(*row.range));
-    cells.push_back(time_cell(e.a, row.cause, row.in_a));
-    cells.push_back(time_cell(e.b, row.cause, row.in_b));
-    cells.push_back(only_in(row, "A", "B"));
-    table.rows.push_back(std::move(cells));
-  }
-  if (const Seconds latent = latent_sum(e); latent.value != 0)
-    table.rows.push_back({"latent, see below", signed_text(latent), share(latent)});
-  if (e.residual.value != 0)
-    table.rows.push_back({"residual", signed_text(e.residual), share(e.residual)});
-  table.rows.push_back({"gap", signed_text(e.gap()), share(e.gap())});
-  if (e.draws) {
-    if (drawn) table.rows.back().emplace_back();
-    table.rows.back().push_back(signed_range(e.draws->gap));
-  }
-  for (auto& cells : table.rows) cells.resize(table.columns.size());
+  append(table.columns, {" hidden in A", " hidden in B"});
+  const auto add = [&](std::string_view name, const CauseTime& a, const CauseTime& b,
+                       Seconds seconds, const std::optional<Range>& range) {
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {std::string(name), to_text(a.exposed), to_text(b.exposed), signed_text(seconds),
+             share_of_gap(e, seconds)};
+    if (e.draws) cells.push_back(range ? signed_range(*range) : "");
+    append(cells, {to_text(a.hidden), to_text(b.hidden)});
+  };
+  for (const ExplainRow& row : e.rows) add(name_of(row), row.a, row.b, row.seconds, row.range);
+  add("step, gap", {e.a.step_time, {}}, {e.b.step_time, {}}, e.gap(),
+      e.draws ? std::optional(e.draws->gap) : std::nullopt);
+  table.rows.back()[table.columns.size() - 2].clear();
+  table.rows.back().back().clear();
   return table;
 }
 
@@ -184,23 +141,15 @@ std::string draws_part(const Explanation& e) {
   return text + movers_table(draws.movers, "the gap", "gap", signed_text);
 }
 
-// Parts are shares of what all causes save together; one of them alone may save more or less.
-std::string closes_most(const Explanation& e) {
-  const auto most = std::ranges::max_element(e.rows, {}, &ExplainRow::closes);
-  if (most == e.rows.end() || most->closes < 0.005) return "";
-  return fmt::format("\nof all causes {}, freed alone, closes the most of the gap: {}\n",
-                     to_text(most->cause), percent(most->closes, 0));
-}
-
 std::string what_if(const Explanation& e) {
   constexpr std::size_t most_carriers = 3;
-  std::string text = closes_most(e);
+  std::string text;
   for (const ExplainRow& row : e.rows) {
-    if (row.latent || !matters(e, row)) continue;
-    text += "\n" +
-            wrap(fmt::format("{}: {}", to_text(row.cause), counterfactual_text(e, row)),
-                 line_width(), 0) +
-            "\n";
+    if (!row.cause || !matters(e, row)) continue;
+    text +=
+        "\n" +
+        wrap(fmt::format("{}: {}", name_of(row), counterfactual_text(e, row)), line_width(), 0) +
+        "\n";
     for (std::size_t i = 0; i < std::min(most_carriers, row.carriers.size()); ++i)
       text += fmt::format("  made of {}\n", constant_text(row.carriers[i].constant));
   }
@@ -230,27 +179,12 @@ std::string notes(const Explanation& e) {
         fmt::format("\nthey first differ in {}: A {} ({}), B {} ({})\n", title_of(e.parting->first),
                     to_text(e.parting->first.seconds), part_text(e.parting->first, 2),
                     to_text(e.parting->second.seconds), part_text(e.parting->second, 2));
-  for (const auto& [name, side] : {std::pair{"A", &e.a}, std::pair{"B", &e.b}})
-    if (const auto& anomaly = side->attribution.anomaly) {
-      text += fmt::format("\nanomaly: {} takes {} longer once {} is free", name,
-                          to_text(anomaly->slower), to_text(anomaly->cause));
-      for (const Cause beside : members(anomaly->beside))
-        text += fmt::format("{}{}", beside == members(anomaly->beside).front() ? " beside " : ", ",
-                            to_text(beside));
-      text += fmt::format(" ({} of its {} replays show the like)\n", side->attribution.anomalies,
-                          side->attribution.replays);
-    }
   if (e.at_limit && !e.at_limit->flips) text += "\n" + at_limit_text(e) + "\n";
   for (const auto& [title, list] : {std::pair{"equal on both sides", &e.fairness.equal},
                                     std::pair{"not equal", &e.fairness.unequal}}) {
     if (!list->empty()) text += fmt::format("\n{}\n", title);
     for (const std::string& note : *list) text += "  " + note + "\n";
   }
-  if (!e.a.attribution.exact || !e.b.attribution.exact)
-    text += fmt::format(
-        "\nnote: with so many causes not all combinations are replayed, but {} of A and {} of B, "
-        "until the\nerrors were small; --replays 4096 replays all of up to twelve causes\n",
-        e.a.attribution.replays, e.b.attribution.replays);
   if (!e.draws)
     text +=
         "\nnote: --samples 8 adds ranges to all rows, and the constants that move the gap most\n";
@@ -283,9 +217,7 @@ Records side_records(const ExplainedSide& side, const std::optional<SideRanges>&
       {"verdict", "fits, tight or oom", to_text(side.fit)},
       {"measured_s", "what somebody saw a step take", side.measured, Measure::seconds},
       {"operations", "that were replayed", side.operations},
-      {"replays", "with causes free of cost", side.attribution.replays},
-      {"exact", "all combinations were replayed", side.attribution.exact},
-      {"anomalies", "replays that took longer with a cause free", side.attribution.anomalies},
+      played_record(side.played_by),
       {"step_time_interval_s", "8 of 10 draws: step time", range(&SideRanges::step_time),
        Measure::seconds},
       {"tokens_per_second_per_gpu_interval", "8 of 10 draws: throughput",
@@ -295,62 +227,34 @@ Records side_records(const ExplainedSide& side, const std::optional<SideRanges>&
       {"critical_path", "what the step waits for", path}};
 }
 
-// What the step that has the cause would take without it; of two, A.
-Seconds counterfactual_of(const ExplainRow& row) {
-  return row.in_a ? row.a_without : row.b_without;
+Records figure_records(const ExplainRow& row) {
+  const auto of_cause = [&](Seconds seconds) {
+    return row.cause ? std::optional(seconds) : std::nullopt;
+  };
+  const std::string_view only_in = row.in_a() && row.in_b() ? "" : row.in_a() ? "a" : "b";
+  return {{"cause", "cause; idle: the rank waits for others", name_of(row)},
+          {"seconds", "of the gap: exposed in A less exposed in B", row.seconds},
+          {"counterfactual_s", "the step that has the cause, of two A, without it",
+           of_cause(row.in_a() ? row.a_without : row.b_without)},
+          {"a_without_s", "A without it", of_cause(row.a_without)},
+          {"b_without_s", "B without it", of_cause(row.b_without)},
+          {"only_in", "a or b, if the other does not have it", only_in},
+          {"a_exposed_s", "exposed in A", row.a.exposed},
+          {"a_hidden_s", "hidden in A", row.a.hidden},
+          {"b_exposed_s", "exposed in B", row.b.exposed},
+          {"b_hidden_s", "hidden in B", row.b.hidden}};
 }
 
-// The figures of a row; without one, those of the residual.
-Records figure_records(const Explanation& e, const ExplainRow* row) {
-  const auto of = [&](const auto& member) {
-    return row != nullptr ? std::optional(std::invoke(member, *row)) : std::nullopt;
-  };
-  const auto time = [&](const ExplainedSide& side, Seconds CauseTime::*member) {
-    return row != nullptr ? std::optional(side.causes[index(row->cause)].*member) : std::nullopt;
-  };
-  const auto side = [](const ExplainRow& each) { return only_in(each, "a", "b"); };
-  return {
-      {"cause", "cause", row != nullptr ? to_text(row->cause) : "residual"},
-      {"seconds", "of the gap", row != nullptr ? row->seconds : e.residual},
-      {"stderr_s", "standard error of that", of(&ExplainRow::standard_error).value_or(Seconds{})},
-      {"counterfactual_s", "the step that has the cause, without it", of(counterfactual_of)},
-      {"a_without_s", "A without it", of(&ExplainRow::a_without)},
-      {"b_without_s", "B without it", of(&ExplainRow::b_without)},
-      {"only_in", "a or b, if the other does not have it", of(side)},
-      {"a_exposed_s", "exposed in A", time(e.a, &CauseTime::exposed)},
-      {"a_hidden_s", "hidden in A", time(e.a, &CauseTime::hidden)},
-      {"b_exposed_s", "exposed in B", time(e.b, &CauseTime::exposed)},
-      {"b_hidden_s", "hidden in B", time(e.b, &CauseTime::hidden)}};
-}
-
-Records cause_records(const Explanation& e, const ExplainRow* row) {
-  const auto of = [&](const auto& member) {
-    return row != nullptr ? std::optional(std::invoke(member, *row)) : std::nullopt;
-  };
-  const std::vector<Carrier> none;
-  return joined(
-      {figure_records(e, row),
-       {{"interval_s", "8 of 10 draws: of the gap", row != nullptr ? row->range : std::nullopt,
-         Measure::seconds},
-        {"counterfactual", "the same in words",
-         of([&](const ExplainRow& each) { return counterfactual_text(e, each); })},
-        {"gap_closes_by", "share of the gap, were it free", of(&ExplainRow::closes),
-         Measure::share},
-        {"latent", "free alone it moves neither step by a thousandth", of(&ExplainRow::latent)},
-        {"constants", "what it is made of, the most important first",
-         list_of(row != nullptr ? row->carriers : none, [](const Carrier& carrier) {
-           return joined(
-               {constant_records(carrier.constant),
-                {{"weight", "change of the cause by that of the constant", carrier.weight}}});
-         })}}});
-}
-
-// Rows and, where there is one, the residual.
-template <class Parts>
-RecordList all_rows(const Explanation& e, const Parts& parts) {
-  RecordList list = list_of(e.rows, [&](const ExplainRow& row) { return parts(e, &row); });
-  if (e.residual.value != 0) list.items.emplace_back("", "", parts(e, nullptr));
-  return list;
+Records cause_records(const Explanation& e, const ExplainRow& row) {
+  return joined({figure_records(row),
+                 {{"interval_s", "8 of 10 draws: of the gap", row.range, Measure::seconds},
+                  {"counterfactual", "the same in words", counterfactual_text(e, row)},
+                  {"constants", "what it is made of, the most important first",
+                   list_of(row.carriers, [](const Carrier& carrier) {
+                     return joined({constant_records(carrier.constant),
+                                    {{"weight", "change of the cause by that of the constant",
+                                      carrier.weight}}});
+                   })}}});
 }
 
 Records draws_records(const GapDraws& draws) {
@@ -374,18 +278,17 @@ Records limit_records(const AtLimit& at) {
 }  // namespace
 
 std::string explanation_text(const Explanation& e) {
-  return head(e) + settings_part(e) + "\n" + render(gap_table(e)) + latent_part(e) + draws_part(e) +
-         what_if(e) + path_text(e.a, "A") + path_text(e.b, "B") + notes(e) +
+  return head(e) + settings_part(e) + "\n" + render(gap_table(e)) + draws_part(e) + what_if(e) +
+         path_text(e.a, "A") + path_text(e.b, "B") + notes(e) +
          played_text(together(e.a.played_by, e.b.played_by));
 }
 
 std::string explanation_csv(const Explanation& e) {
-  return to_csv(all_rows(e, [](const Explanation& all, const ExplainRow* row) {
-                  const auto range = row != nullptr ? row->range : std::nullopt;
-                  const auto low = range ? std::optional(range->low) : std::nullopt;
-                  const auto high = range ? std::optional(range->high) : std::nullopt;
+  return to_csv(list_of(e.rows, [](const ExplainRow& row) {
+                  const auto low = row.range ? std::optional(row.range->low) : std::nullopt;
+                  const auto high = row.range ? std::optional(row.range->high) : std::nullopt;
                   return joined(
-                      {figure_records(all, row),
+                      {figure_records(row),
                        {{"low_s", "8 of 10 draws", low}, {"high_s", "8 of 10 draws", high}}});
                 }).items);
 }
@@ -399,8 +302,8 @@ Records explanation_records(const Explanation& e) {
           {"a", "the first step", side_records(e.a, ranges(&GapDraws::a))},
           {"b", "the second step", side_records(e.b, ranges(&GapDraws::b))},
           {"gap_s", "A takes so much longer than B", e.gap()},
-          {"residual_s", "left with every cause free", e.residual},
-          {"rows", "they add up to the gap", all_rows(e, cause_records)},
+          {"rows", "they add up to the gap",
+           list_of(e.rows, [&](const ExplainRow& row) { return cause_records(e, row); })},
           parts_if("settings", "the gap by setting", e.settings, settings_records),
           parts_if("draws", "how sure it is", e.draws, draws_records),
           {"parting", "where the two first differ", parting},
@@ -419,7 +322,9 @@ Records explain_sample() {
   e.parting.emplace();
   e.at_limit.emplace();
   e.draws.emplace().movers = {Mover{}};
-  e.rows.emplace_back().carriers = {Carrier{}};
+  ExplainRow& row = e.rows.emplace_back();
+  row.cause = Cause::compute;
+  row.carriers = {Carrier{}};
   SettingRows& settings = e.settings.emplace();
   settings.rows.emplace_back().changed.emplace();
   settings.idle.emplace_back();

@@ -12,6 +12,7 @@
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
+#include "cli/screen.hpp"
 #include "cli/shell_word.hpp"
 #include "scenarios/export/exports.hpp"
 #include "scenarios/export/model_differences.hpp"
@@ -99,8 +100,11 @@ Scenario read_back(const CommandLine& line, const std::string& kind,
   } catch (const UserError& error) {
     std::error_code failed;
     for (const ExportedFile& file : files) std::filesystem::remove(file.path, failed);
-    throw UserError(fmt::format("--as {}: what it would say is refused when it is read: {}", kind,
-                                error.what()));
+    std::vector<Problem> problems = error.problems();
+    std::string& place = problems.front().file;
+    place = fmt::format("--as {}: what it would say is refused when it is read{}{}", kind,
+                        place.empty() ? "" : ": ", place);
+    throw UserError(std::move(problems));
   }
 }
 
@@ -131,11 +135,10 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
   if (has_comments(kind)) {
     write_file(*output, with_comment(kind, files.front().text, comment));
   } else {
-    for (const std::string& each : unsaid)
-      fmt::print(stderr, "note: {} cannot say {}\n", *output, each);
+    for (const std::string& each : unsaid) say(stderr, "note: {} cannot say {}\n", *output, each);
   }
-  fmt::print("{}: {} key{} of the scenario it cannot say\n{}\n", *output, unsaid.size(),
-             unsaid.size() == 1 ? "" : "s", again);
+  say("{}: {} key{} of the scenario it cannot say\n{}\n", *output, unsaid.size(),
+      unsaid.size() == 1 ? "" : "s", again);
   return exit_code::yes;
 }
 
@@ -150,8 +153,8 @@ int export_platform(const CommandLine& line, const Options& options) {
                     "to load; expected at most {}: say fewer --nodes",
                     cluster.ranks(), most_exported_gpus));
   write_file(*output, simgrid_platform(cluster));
-  fmt::print("{}: {} GPUs of {} node{} of {}\n", *output, cluster.ranks(), cluster.nodes,
-             cluster.nodes == 1 ? "" : "s", cluster.node.name);
+  say("{}: {} GPUs of {} node{} of {}\n", *output, cluster.ranks(), cluster.nodes,
+      cluster.nodes == 1 ? "" : "s", cluster.node.name);
   return exit_code::yes;
 }
 
@@ -164,8 +167,7 @@ int export_trace(const CommandLine& line, const Options& options, const std::str
   const Run run = load_run(line, name, settings_of(options), player_of(options));
   const TraceEvents trace = trace_events(run, most_events);
   write_file(path, trace.json);
-  fmt::print(
-      "{}: {} operations in {} slices{}, {}\nopen it at https://ui.perfetto.dev or "
+  say("{}: {} operations in {} slices{}, {}\nopen it at https://ui.perfetto.dev or "
       "chrome://tracing\n",
       path, trace.operations, trace.slices,
       trace.resolution > 0 ? fmt::format(" (those that follow each other within {} share one)",
@@ -187,8 +189,7 @@ int export_memory(const CommandLine& line, const Options& options, const std::st
   const RankMemory memory = rank_memory(scenario, run, count_of(options, "rank", 0, last));
   const MemoryViz viz = memory_viz(memory, run.graph);
   write_file(path, viz.pickle);
-  fmt::print(
-      "{}: {} requests of rank {}, {} at the peak, {} in segments\nopen it at "
+  say("{}: {} requests of rank {}, {} at the peak, {} in segments\nopen it at "
       "https://pytorch.org/memory_viz\n",
       path, viz.requests, memory.rank, to_text(Bytes{viz.peak}), to_text(Bytes{viz.reserved}));
   return exit_code::yes;

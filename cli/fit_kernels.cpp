@@ -7,6 +7,7 @@
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/fits.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -78,10 +79,10 @@ void write_entry(const std::string& path, const std::vector<FittedCurve>& curves
       entry.add(each.name, text(each, each.fitted), text(each, each.low), text(each, each.high));
     }
   write_file(path, entry.text());
-  fmt::print(stderr,
-             "{} is like {}: use it as DIR/topology/gpus/{}.yaml with `--data DIR`, or in "
-             "~/.config/stepsim\n",
-             path, like, name);
+  say(stderr,
+      "{} is like {}: use it as DIR/topology/gpus/{}.yaml with `--data DIR`, or in "
+      "~/.config/stepsim\n",
+      path, like, name);
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ int fit_kernels(const CommandLine& line, std::span<const std::string> words,
   if (options.has("json"))
     print_result(curves_kind, {}, records_of(curves));
   else
-    fmt::print("{}", text_of(curves));
+    say("{}", text_of(curves));
   if (const auto output = options.get("output")) write_entry(*output, curves);
   return exit_code::yes;
 }

@@ -8,6 +8,7 @@
 #include "cli/comparison.hpp"
 #include "cli/fits.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/screen.hpp"
 #include "scenarios/rows/nccl_output.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -110,8 +111,8 @@ std::string machine_of_rows(const std::string& data, const std::vector<std::stri
 void write_entry(const std::string& path, const NetworkFit& fit) {
   const std::string name = std::filesystem::path(path).stem().string();
   write_file(path, network_entry(fit, name));
-  fmt::print(stderr, "{} is like {}: use it as DIR/{} with `--data DIR`, or in ~/.config/stepsim\n",
-             path, fit.network.empty() ? fit.machine : fit.network, place_of_entry(fit, name));
+  say(stderr, "{} is like {}: use it as DIR/{} with `--data DIR`, or in ~/.config/stepsim\n", path,
+      fit.network.empty() ? fit.machine : fit.network, place_of_entry(fit, name));
 }
 
 }  // namespace
@@ -141,7 +142,7 @@ int fit_network(const CommandLine& line, std::span<const std::string> words,
   if (options.has("json"))
     print_result(network_kind, {}, records_of(fit));
   else
-    fmt::print("{}", text_of(fit));
+    say("{}", text_of(fit));
   if (const auto output = options.get("output")) write_entry(*output, fit);
   return exit_code::yes;
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/studies/fidelity/calibration_files.hpp"
 #include "cli/fits.hpp"
+#include "cli/screen.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -58,7 +59,7 @@ int fit_stack(const CommandLine& line, std::span<const std::string> words, const
     for (const std::string& stack : plan.stacks)
       write_file(file_of(line.data, stack_shelf, stack),
                  fitted_stack_file(line.data, stack, plan, result));
-  fmt::print("{}", text_of(result));
+  say("{}", text_of(result));
   return exit_code::yes;
 }
 

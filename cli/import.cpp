@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/import/sources.hpp"
 #include "scenarios/scenario.hpp"
@@ -112,7 +113,7 @@ int import_command(const CommandLine& line) {
   if (!translation) throw UserError({{file, 0, "", "is a scenario already"}});
   load_scenario(line.data, file, settings);  // what is wrong with it is said now
   if (options->has("keys")) {
-    fmt::print("{}", key_lists(*translation));
+    say("{}", key_lists(*translation));
     return exit_code::yes;
   }
   apply_settings(settings, *translation);
@@ -120,15 +121,15 @@ int import_command(const CommandLine& line) {
   if (output) move_paths(*translation, *output);
   const std::string text = translated_scenario(*translation);
   if (!output) {
-    fmt::print("{}", text);
+    say("{}", text);
     return exit_code::yes;
   }
   std::error_code failed;
   if (fs::equivalent(*output, file, failed))
     throw UserError(fmt::format("-o {}: is the file that is read", *output));
   write_file(*output, text);
-  fmt::print("{}{}: {} keys of {}\n", assumptions_text(translation->assumptions), *output,
-             translation->keys.size(), file);
+  say("{}{}: {} keys of {}\n", assumptions_text(translation->assumptions), *output,
+      translation->keys.size(), file);
   return exit_code::yes;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/fits.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -108,8 +109,7 @@ int kernels_command(const CommandLine& line) {
   const auto options = parse(kernels_usage, line.words);
   if (!options) return exit_code::yes;
   if (const auto gpu = options->get("fit")) {
-    fmt::print(stderr, "note: `stepsim kernels --fit {0}` is now `stepsim fit kernels {0}`\n",
-               *gpu);
+    say(stderr, "note: `stepsim kernels --fit {0}` is now `stepsim fit kernels {0}`\n", *gpu);
     std::vector<std::string> words{*gpu};
     words.insert(words.end(), options->words.begin(), options->words.end());
     return fit_kernels(line, words, *options);
@@ -119,7 +119,7 @@ int kernels_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(kernels_kind, {}, records_of(times));
   else
-    fmt::print("{}", text_of(times, options->has("rows")));
+    say("{}", text_of(times, options->has("rows")));
   return exit_code::yes;
 }
 

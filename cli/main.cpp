@@ -19,8 +19,10 @@
 #include "cli/front_options.hpp"
 #include "cli/import.hpp"
 #include "cli/pages.hpp"
+#include "cli/screen.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/machine_error.hpp"
 #include "sim/base/table.hpp"
 
@@ -61,20 +63,17 @@ struct Renamed {
 constexpr std::array renamed{Renamed{"calibrate", {"fit", "stack"}}};
 
 void print_help() {
-  fmt::print(
-      "stepsim {} - predicts what collectives and training steps cost on modelled GPU clusters\n\n"
+  say("stepsim {} - predicts what collectives and training steps cost on modelled GPU clusters\n\n"
       "usage: stepsim [--data DIR...] COMMAND [ARGUMENTS]\n"
       "       stepsim COMMAND --help\n"
       "       stepsim --version\n\ncommands:\n",
       STEPSIM_VERSION);
-  for (const Command& command : commands)
-    fmt::print("  {:<10}  {}\n", command.name, command.summary);
-  fmt::print("\noptions before the command:\n");
+  for (const Command& command : commands) say("  {:<10}  {}\n", command.name, command.summary);
+  say("\noptions before the command:\n");
   for (const OptionSpec& option : front_options)
-    fmt::print("  {:<14}  {}\n", fmt::format("--{} {}", option.name, option.value),
-               wrap(option.help, 80, 18));
-  fmt::print(
-      "\nthe installed catalogue: {}\n"
+    say("  {:<14}  {}\n", fmt::format("--{} {}", option.name, option.value),
+        wrap(option.help, 80, 18));
+  say("\nthe installed catalogue: {}\n"
       "exit codes: 0 yes or done, 1 the answer is no, 2 the input is wrong, 3 a bug of ours\n",
       installed_data());
 }
@@ -82,8 +81,7 @@ void print_help() {
 void rename_command(std::vector<std::string>& words) {
   for (const Renamed& each : renamed) {
     if (words.front() != each.before) continue;
-    fmt::print(stderr, "note: `stepsim {}` is now `stepsim {}`\n", each.before,
-               fmt::join(each.now, " "));
+    say(stderr, "note: `stepsim {}` is now `stepsim {}`\n", each.before, fmt::join(each.now, " "));
     words.erase(words.begin());
     words.insert(words.begin(), each.now.begin(), each.now.end());
   }
@@ -109,7 +107,7 @@ int run(std::vector<std::string> words) {
     return words.empty() ? exit_code::input : exit_code::yes;
   }
   if (words.front() == "--version") {
-    fmt::print("stepsim {}\n", STEPSIM_VERSION);
+    say("stepsim {}\n", STEPSIM_VERSION);
     return exit_code::yes;
   }
   if (words.front().starts_with(help_as)) {
@@ -134,9 +132,9 @@ int run(std::vector<std::string> words) {
                               did_you_mean(words.front(), names)));
 }
 
-// Without fmt, which throws when stderr is closed or full: there is nobody left to tell then.
+// When stderr is closed or full there is nobody left to tell.
 void complain(const std::string& text) {
-  std::fputs(("stepsim: " + text + "\n").c_str(), stderr);
+  std::fputs(printable("stepsim: " + text + "\n").c_str(), stderr);
 }
 
 // The standard library ends a program in some places where it has no memory, such as for the name
@@ -147,10 +145,8 @@ void complain(const std::string& text) {
   std::_Exit(exit_code::bug);
 }
 
-// A reader that went away knows that it did; a full disk behind stdout is worth a message.
 int output_failed(int why) {
-  if (why != EPIPE)
-    complain(fmt::format("the output could not be written: {}", std::strerror(why)));
+  complain(fmt::format("the output could not be written: {}", std::strerror(why)));
   return exit_code::input;
 }
 
@@ -170,12 +166,8 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and not the end
   std::signal(SIGXFSZ, SIG_IGN);  // nor is a file that may not grow
   try {
-    const int code = run({argv + std::min(argc, 1), argv + argc});
-    errno = 0;
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return output_failed(errno);
-    return code;
+    return run({argv + std::min(argc, 1), argv + argc});
   } catch (const UserError& error) {
-    std::fflush(stdout);
     complain(error.what());
     return exit_code::input;
   } catch (const std::bad_alloc&) {

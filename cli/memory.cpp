@@ -13,6 +13,7 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -92,8 +93,8 @@ int memory_command(const CommandLine& line) {
       print_result(grpo_memory_kind, asked,
                    joined({grpo_memory_records(memory), fitting_records(fitting)}));
     else
-      fmt::print("{}{}{}{}", taken, grpo_memory_text(scenario, memory), notes_text(scenario),
-                 memory.failure ? fitting_text(fitting) : "");
+      say("{}{}{}{}", taken, grpo_memory_text(scenario, memory), notes_text(scenario),
+          memory.failure ? fitting_text(fitting) : "");
     return memory.failure ? exit_code::no : exit_code::yes;
   }
   Footprint needs = footprint(scenario);
@@ -105,12 +106,12 @@ int memory_command(const CommandLine& line) {
     print_result(memory_kind, asked,
                  records_of(needs, beside, fits ? FittingSteps{} : fitting_steps(question)));
   } else if (options->has("brief")) {
-    fmt::print("{}{} of {} usable: {}\n{}", beside ? sentence_of(*beside) : "",
-               to_text(Bytes{needs.needed()}), to_text(Bytes{needs.capacity}), verdict_text(needs),
-               taken_in_brief(scenario));
+    say("{}{} of {} usable: {}\n{}", beside ? sentence_of(*beside) : "",
+        to_text(Bytes{needs.needed()}), to_text(Bytes{needs.capacity}), verdict_text(needs),
+        taken_in_brief(scenario));
   } else {
     print_at_once(taken + (beside ? comparison_text(*beside) : "") + text_of(scenario, needs));
-    if (!fits) fmt::print("{}", fitting_text(fitting_steps(question)));
+    if (!fits) say("{}", fitting_text(fitting_steps(question)));
   }
   return fits ? exit_code::yes : exit_code::no;
 }

@@ -6,6 +6,7 @@
 #include <boost/program_options.hpp>
 #include <cstdint>
 
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
@@ -78,7 +79,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Options& opti
 
 std::optional<Options> parse(const Usage& usage, std::span<const std::string> words) {
   if (words.size() == 1 && words.front().starts_with(help_as)) {
-    fmt::print("{}", usage_as(words.front().substr(help_as.size()), usage));
+    say("{}", usage_as(words.front().substr(help_as.size()), usage));
     return std::nullopt;
   }
   po::options_description description;
@@ -102,7 +103,7 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
             .run();
     for (const auto& option : parsed.options) {
       if (option.string_key == "help") {
-        fmt::print("{}", help_text(usage));
+        say("{}", help_text(usage));
         return std::nullopt;
       }
       if (option.position_key >= 0) {

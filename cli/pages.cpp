@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/front_options.hpp"
+#include "cli/screen.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
@@ -23,27 +24,26 @@ void print_part(const Command& command, std::string_view form) {
 void print_title(std::string_view page, std::string_view summary) {
   std::string upper;
   for (const char c : page) upper += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  fmt::print(".TH {} 1 \"\" \"stepsim {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n", upper,
-             stepsim_version, man_text(page), man_text(summary));
+  say(".TH {} 1 \"\" \"stepsim {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n", upper,
+      stepsim_version, man_text(page), man_text(summary));
 }
 
 void print_man(std::span<const Command> commands) {
   print_title("stepsim",
               "predicts what collectives and training steps cost on modelled GPU clusters");
-  fmt::print(
-      ".SH SYNOPSIS\n.nf\nstepsim [\\-\\-data DIR...] COMMAND [ARGUMENTS]\nstepsim COMMAND "
+  say(".SH SYNOPSIS\n.nf\nstepsim [\\-\\-data DIR...] COMMAND [ARGUMENTS]\nstepsim COMMAND "
       "\\-\\-help\nstepsim \\-\\-version\n.fi\n.SH COMMANDS\n");
   for (const Command& command : commands)
-    fmt::print(".TP\n\\fB{}\\fR\n{}: see \\fBstepsim\\-{}\\fR(1)\n", command.name,
-               man_text(command.summary), command.name);
-  fmt::print(".SH OPTIONS\nThese stand before the command.\n");
+    say(".TP\n\\fB{}\\fR\n{}: see \\fBstepsim\\-{}\\fR(1)\n", command.name,
+        man_text(command.summary), command.name);
+  say(".SH OPTIONS\nThese stand before the command.\n");
   for (const OptionSpec& option : front_options)
-    fmt::print(".TP\n\\fB\\-\\-{}\\fR{}\n{}\n", man_text(option.name),
-               option.value.empty() ? "" : fmt::format(" \\fI{}\\fR", option.value),
-               man_text(option.help));
-  fmt::print(
-      ".SH EXIT STATUS\n0 yes or done, 1 the answer is no, 2 the input is wrong, 3 a bug of "
-      "ours\n.SH FILES\n.TP\n../share/stepsim\nthe installed catalogue, beside the folder of the "
+    say(".TP\n\\fB\\-\\-{}\\fR{}\n{}\n", man_text(option.name),
+        option.value.empty() ? "" : fmt::format(" \\fI{}\\fR", option.value),
+        man_text(option.help));
+  say(".SH EXIT STATUS\n0 yes or done, 1 the answer is no, 2 the input is wrong, 3 a bug of "
+      "ours; a reader that goes away changes none of them\n.SH FILES\n.TP\n../share/stepsim\nthe "
+      "installed catalogue, beside the folder of the "
       "program\n.TP\n~/.config/stepsim\nentries of your own, laid out in the same way\n");
 }
 
@@ -51,43 +51,39 @@ void print_bash(std::span<const Command> commands) {
   std::string names, front = "--help --version";
   for (const Command& command : commands) names += fmt::format(" {}", command.name);
   for (const OptionSpec& option : front_options) front += fmt::format(" --{}", option.name);
-  fmt::print(
-      "# bash completion of stepsim\n_stepsim() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}} "
+  say("# bash completion of stepsim\n_stepsim() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}} "
       "command= i options\n  for ((i = 1; i < COMP_CWORD; ++i)); do\n    case ${{COMP_WORDS[i]}} "
       "in\n      --data) ((++i)) ;;\n      -*) ;;\n      *) command=${{COMP_WORDS[i]}}; break ;;\n "
       " "
       "  esac\n  done\n  case $command in\n    '') options='{}{}' ;;\n",
       front, names);
   for (const Command& command : commands) {
-    fmt::print("    {}) options='", command.name);
+    say("    {}) options='", command.name);
     print_part(command, "bash");
-    fmt::print("' ;;\n");
+    say("' ;;\n");
   }
-  fmt::print(
-      "    *) options= ;;\n  esac\n  COMPREPLY=()\n  [[ -n $command && $word != -* ]] || "
+  say("    *) options= ;;\n  esac\n  COMPREPLY=()\n  [[ -n $command && $word != -* ]] || "
       "mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n}}\ncomplete -o default -F "
       "_stepsim stepsim\n");
 }
 
 void print_zsh(std::span<const Command> commands) {
-  fmt::print("#compdef stepsim\nlocal context state line\n_arguments -C \\\n");
+  say("#compdef stepsim\nlocal context state line\n_arguments -C \\\n");
   for (const OptionSpec& option : front_options)
-    fmt::print("  '{}--{}[{}]{}' \\\n", option.repeats ? "*" : "", option.name,
-               zsh_text(option.help), option.value.empty() ? "" : ":folder:_files -/");
-  fmt::print(
-      "  '--help[what there is]' '--version[which one this is]' \\\n  '1:command:->command' "
+    say("  '{}--{}[{}]{}' \\\n", option.repeats ? "*" : "", option.name, zsh_text(option.help),
+        option.value.empty() ? "" : ":folder:_files -/");
+  say("  '--help[what there is]' '--version[which one this is]' \\\n  '1:command:->command' "
       "'*::argument:->argument'\ncase $state in\n  command)\n    local -a commands=(\n");
   for (const Command& command : commands)
-    fmt::print("      '{}:{}'\n", command.name, zsh_text(command.summary));
-  fmt::print(
-      "    )\n    _describe command commands ;;\n  argument)\n    local -a options\n    case "
+    say("      '{}:{}'\n", command.name, zsh_text(command.summary));
+  say("    )\n    _describe command commands ;;\n  argument)\n    local -a options\n    case "
       "$words[1] in\n");
   for (const Command& command : commands) {
-    fmt::print("      {}) options=(\n", command.name);
+    say("      {}) options=(\n", command.name);
     print_part(command, "zsh");
-    fmt::print("      ) ;;\n");
+    say("      ) ;;\n");
   }
-  fmt::print("    esac\n    _arguments $options '--help[what it does]' '*:file:_files' ;;\nesac\n");
+  say("    esac\n    _arguments $options '--help[what it does]' '*:file:_files' ;;\nesac\n");
 }
 
 struct PageForm {
@@ -111,7 +107,7 @@ void print_page(std::string_view form, std::span<const Command> commands) {
 void print_command_page(const Command& command) {
   print_title(fmt::format("stepsim-{}", command.name), command.summary);
   print_part(command, "man");
-  fmt::print(".SH SEE ALSO\n\\fBstepsim\\fR(1)\n");
+  say(".SH SEE ALSO\n\\fBstepsim\\fR(1)\n");
 }
 
 }  // namespace stepsim

@@ -15,6 +15,7 @@
 #include "cli/outputs.hpp"
 #include "cli/plan_text.hpp"
 #include "cli/progress.hpp"
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "cli/sweep_files.hpp"
 #include "scenarios/import/sources.hpp"
@@ -270,10 +271,10 @@ int plan_command(const CommandLine& line) {
     print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
                  plan_answer_records(space, search, answer, rates, played));
   else
-    fmt::print("{}{}{}{}{}", assumptions_text(space.asked.assumptions),
-               plan_answer_text(space, search, answer, rates),
-               fits ? below : more_nodes_text(question, space, search), notes_text(space.asked),
-               played ? "\nthe first plan: " + to_text(*played) + "\n" : "");
+    say("{}{}{}{}{}", assumptions_text(space.asked.assumptions),
+        plan_answer_text(space, search, answer, rates),
+        fits ? below : more_nodes_text(question, space, search), notes_text(space.asked),
+        played ? "\nthe first plan: " + to_text(*played) + "\n" : "");
   return finish_sweep(search.journal, answer.table, fits ? exit_code::yes : exit_code::no);
 }
 

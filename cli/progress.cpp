@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/screen.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim {
@@ -56,7 +57,7 @@ Progress progress_bar(std::string_view what) {
 }
 
 void print_at_once(std::string_view text) {
-  fmt::print("{}", text);
+  say("{}", text);
   std::fflush(stdout);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/runs.hpp"
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
@@ -96,10 +97,9 @@ Records gap_between(const CommandLine& line, const Options& options, const std::
   study.data = line.data;
   study.player = player_of(options);
   study.most_draws = count_of(options, "samples", 0, 4096);
-  AttributionOptions& attribution = study.attribution;
-  attribution.progress = progress_bar("replays");
-  attribution.most_replays =
-      count_of(options, "replays", 1, 1u << 16).value_or(attribution.most_replays);
+  SettingOptions& replays = study.replays;
+  replays.progress = progress_bar("replays");
+  replays.most_replays = count_of(options, "replays", 1, 1u << 16).value_or(replays.most_replays);
   return page_gap(explain(step(a), step(b), study));
 }
 
@@ -131,7 +131,7 @@ int report_command(const CommandLine& line) {
     page.gap = gap_between(line, *options, page.steps[0].label, page.steps[1].label);
   const std::string html = page_html(page);
   write_file(*path, html);
-  fmt::print("{}: {}\n", *path, to_text(Bytes{static_cast<double>(html.size())}));
+  say("{}: {}\n", *path, to_text(Bytes{static_cast<double>(html.size())}));
   return exit_code::yes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "sim/base/error.hpp"
@@ -29,7 +30,7 @@ Records result_records(const ResultKind& kind, const Records& asked, const Recor
 }
 
 void print_result(const ResultKind& kind, const Records& asked, const Records& answer) {
-  fmt::print("{}", to_json(result_records(kind, asked, answer)));
+  say("{}", to_json(result_records(kind, asked, answer)));
 }
 
 RecordList setting_list(std::span<const Setting> settings) {

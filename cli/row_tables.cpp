@@ -14,6 +14,7 @@
 #include "cli/result_kinds.hpp"
 #include "cli/row_export.hpp"
 #include "cli/row_reading.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/readable.hpp"
@@ -311,10 +312,10 @@ int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& familie
     table.rows.push_back(
         {change.family, change.what, change.before, change.now, change.worse ? "worse" : "better"});
   }
-  fmt::print("\n{}", changes.empty() ? fmt::format("nothing changed since {}\n", recorded.file)
-                                     : render(table));
+  say("\n{}",
+      changes.empty() ? fmt::format("nothing changed since {}\n", recorded.file) : render(table));
   if (!changes.empty())
-    fmt::print("\nif that is meant: stepsim validate --rows ... --record {}\n", recorded.file);
+    say("\nif that is meant: stepsim validate --rows ... --record {}\n", recorded.file);
   return worse ? exit_code::no : exit_code::yes;
 }
 
@@ -334,7 +335,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
   if (!question.record.empty()) require_no_input(question.record, question.files);
   const RowTables tables = read_row_tables(question.files);
-  for (const std::string& note : tables.notes) fmt::print(stderr, "note: {}\n", readable(note));
+  for (const std::string& note : tables.notes) say(stderr, "note: {}\n", readable(note));
   std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
                                                       .rows = tables.steps,
                                                       .samples = question.samples,
@@ -348,10 +349,10 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   if (question.json)
     print_result(rows_kind, {}, records_of(predicted, beside));
   else
-    fmt::print("{}", text_of(predicted, beside, question.samples > 0));
+    say("{}", text_of(predicted, beside, question.samples > 0));
   if (!question.scenarios.empty()) {
     const std::size_t files = export_rows(question.scenarios, predicted);
-    fmt::print(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);
+    say(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);
   }
   // Errors without these rows are none that anybody should keep or compare with.
   if (std::ranges::any_of(predicted, [](const PredictedRow& row) { return !row.crashes.empty(); }))
@@ -366,7 +367,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   });
   const int answer = compare_with(*recorded, families_of(predicted));
   if (const std::size_t others = all - recorded->rows.size(); others > 0)
-    fmt::print("families of tables that were not given, not compared: {}\n", others);
+    say("families of tables that were not given, not compared: {}\n", others);
   return answer;
 }
 

@@ -20,6 +20,7 @@
 #include "cli/progress.hpp"
 #include "cli/run_output.hpp"
 #include "cli/runs.hpp"
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
@@ -173,14 +174,14 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                          {cost_record(rates, time), played_record(prediction.played_by),
                           faster_record(faster), fitting_record(fitting)}}));
   } else if (options.has("brief")) {
-    fmt::print("{}{}{}", grpo_brief_text(prediction, interval), cost_text(rates, time),
-               taken_in_brief(scenario));
+    say("{}{}{}", grpo_brief_text(prediction, interval), cost_text(rates, time),
+        taken_in_brief(scenario));
   } else {
     print_at_once(assumptions_text(scenario.assumptions) +
                   grpo_text(scenario, prediction, interval) + cost_text(rates, time) +
                   (prediction.ran ? played_text(prediction.played_by) : ""));
     const auto [faster, fitting] = changes_of(options, question);
-    fmt::print("{}{}", faster ? faster_text(*faster) : "", fitting ? fitting_text(*fitting) : "");
+    say("{}{}", faster ? faster_text(*faster) : "", fitting ? fitting_text(*fitting) : "");
   }
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }
@@ -225,14 +226,13 @@ int run_command(const CommandLine& line) {
                  run_records(scenario, prediction, extras));
   } else if (options->has("brief")) {
     find_changes(line, *options, scenario, settings, extras);
-    fmt::print("{}{}{}{}", brief_text(prediction, extras.interval),
-               beside_text(extras.log, prediction, extras.interval),
-               cost_text(extras.rates, job_time_of(scenario, prediction)),
-               taken_in_brief(scenario));
+    say("{}{}{}{}", brief_text(prediction, extras.interval),
+        beside_text(extras.log, prediction, extras.interval),
+        cost_text(extras.rates, job_time_of(scenario, prediction)), taken_in_brief(scenario));
   } else {
     print_at_once(assumptions_text(scenario.assumptions) + run_text(scenario, prediction, extras));
     find_changes(line, *options, scenario, settings, extras);
-    fmt::print("{}", changes_text(extras));
+    say("{}", changes_text(extras));
   }
   return prediction.memory.fit() == Fit::oom ? exit_code::no : exit_code::yes;
 }

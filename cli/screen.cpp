@@ -6,8 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <random>
+#include <system_error>
+
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -40,7 +45,38 @@ bool wants_colour() {
          std::string_view(terminal) != "dumb";
 }
 
+// Stands before a colour's code within a text. No file can hold it, as it is new in each process.
+const std::string& colour_mark() {
+  static const std::string mark = [] {
+    std::random_device source;
+    return fmt::format("colour {:08x}{:08x}{:08x} ", source(), source(), source());
+  }();
+  return mark;
+}
+
+std::string shown(std::string_view text) {
+  std::string result;
+  while (wants_colour()) {
+    const std::size_t at = text.find(colour_mark());
+    if (at == std::string_view::npos) break;
+    result += printable(text.substr(0, at));
+    text.remove_prefix(at + colour_mark().size());
+    const std::size_t end = text.find('m') + 1;
+    (result += "\033[") += text.substr(0, end);
+    text.remove_prefix(end);
+  }
+  return result + printable(text);
+}
+
 }  // namespace
+
+void write_shown(std::FILE* to, std::string_view text) {
+  const std::string bytes = shown(text);
+  if (std::fwrite(bytes.data(), 1, bytes.size(), to) == bytes.size() && std::fflush(to) == 0)
+    return;
+  if (errno != EPIPE) throw std::system_error(errno, std::generic_category());
+  std::clearerr(to);
+}
 
 std::size_t line_width() {
   const std::size_t terminal = columns_of_terminal();
@@ -51,7 +87,8 @@ std::size_t line_width() {
 std::string coloured(std::string_view text, Colour colour) {
   if (!wants_colour()) return std::string(text);
   constexpr std::array<std::string_view, 3> codes{"32", "31", "1"};
-  return fmt::format("\033[{}m{}\033[0m", codes[static_cast<std::size_t>(colour)], text);
+  return fmt::format("{0}{1}m{2}{0}0m", colour_mark(), codes[static_cast<std::size_t>(colour)],
+                     text);
 }
 
 }  // namespace stepsim

@@ -9,6 +9,7 @@
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/screen.hpp"
 #include "cli/serve/offered.hpp"
 #include "cli/serve/server.hpp"
 #include "cli/serve/shut_in.hpp"
@@ -76,9 +77,8 @@ std::string host_of(const std::string& address) {
 }
 
 void print_link(const Serving& serving, const std::string& address, std::uint16_t port) {
-  fmt::print("http://{}:{}/?token={}\nOpen this link in a browser; Ctrl-C ends the server.\n",
-             host_of(address), port, serving.token);
-  std::fflush(stdout);
+  say("http://{}:{}/?token={}\nOpen this link in a browser; Ctrl-C ends the server.\n",
+      host_of(address), port, serving.token);
 }
 
 }  // namespace
@@ -92,10 +92,10 @@ int serve_command(const CommandLine& line) {
       static_cast<std::uint16_t>(count_of(*options, "port", 0, most_port).value_or(usual_port)),
       {.long_ones = std::clamp<std::size_t>(usual_workers() / 2, 2, 8)}};
   if (!is_of_this_machine_alone(address))
-    fmt::print(stderr,
-               "stepsim: warning: everybody who reaches {} can call, and what is said is not "
-               "encrypted: whoever sees the link has it\n",
-               address);
+    say(stderr,
+        "stepsim: warning: everybody who reaches {} can call, and what is said is not "
+        "encrypted: whoever sees the link has it\n",
+        address);
   Serving serving{.data = absolute_catalogue(line.data),
                   .folders = mapped(options->words, absolute_folder),
                   .hosts = {std::string(usual_address), "localhost", "[::1]",
@@ -108,14 +108,14 @@ int serve_command(const CommandLine& line) {
     load_simgrid();  // before requests are kept from other files
     serving.player = Player(EngineChoice::automatic);
   } catch (const MachineError& error) {
-    fmt::print(stderr, "stepsim: note: {}\n", error.what());
+    say(stderr, "stepsim: note: {}\n", error.what());
   }
   if (!serving.shut_in)
-    fmt::print(stderr,
-               "stepsim: note: this kernel has no Landlock to keep other files from requests, so "
-               "no files can be dropped\n");
+    say(stderr,
+        "stepsim: note: this kernel has no Landlock to keep other files from requests, so "
+        "no files can be dropped\n");
   for (const Problem& problem : read_offered(serving).left_out)
-    fmt::print(stderr, "stepsim: note: left out: {}\n", to_text(problem));
+    say(stderr, "stepsim: note: left out: {}\n", to_text(problem));
   serve(serving, where, [&](std::uint16_t port) { print_link(serving, address, port); });
   return exit_code::yes;
 }

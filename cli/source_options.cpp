@@ -88,7 +88,7 @@ std::string taken_text(std::span<const ReadSide> sides) {
   for (const ReadSide& side : sides) {
     std::string text = assumptions_text(side.scenario.assumptions);
     for (const std::string& note : side.scenario.notes)
-      if (note.starts_with(side.source + ":")) text += fmt::format("note: {}\n", note);
+      if (note.starts_with(side.source + ":")) text += fmt::format("note: {}\n", on_one_line(note));
     if (text.empty()) continue;
     text = text.substr(0, text.find_last_not_of('\n') + 1);
     auto same = std::ranges::find(said, text, &Said::text);

@@ -11,6 +11,7 @@
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
+#include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "cli/sweep_files.hpp"
 #include "cli/sweep_text.hpp"
@@ -123,7 +124,7 @@ int run_shard(SweepQuestion& question, const std::string& stem, const std::strin
   require_own_names(name, inputs_of(question, word));
   const SweepTable table = run_sweep(question);
   write_shard(name, table);
-  fmt::print("{}.h5: {} of {} points\n", name, table.rows.size(), table.points);
+  say("{}.h5: {} of {} points\n", name, table.rows.size(), table.points);
   return finish_sweep(question.journal, table, exit_code::yes);
 }
 
@@ -144,7 +145,7 @@ int find(const CommandLine& line, const Options& options, const std::string& que
     print_result(search_kind, asked_of(line.data, asked).value_or(Records{}),
                  search_records(search, result));
   } else {
-    fmt::print("{}", search_text(search, result));
+    say("{}", search_text(search, result));
   }
   return result.found ? exit_code::yes : exit_code::no;
 }
@@ -183,7 +184,7 @@ int sweep_command(const CommandLine& line) {
   const SweepTable table = run_sweep(question);
   if (!stem.empty()) write_tables(stem, table);
   if (options->has("csv")) {
-    fmt::print("{}", csv_of(table));
+    say("{}", csv_of(table));
     return finish_sweep(question.journal, table, exit_code::yes);
   }
   const SweepReport report = report_of(table);
@@ -193,8 +194,8 @@ int sweep_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(sweep_kind, {}, sweep_records(table, report, advice, notes, played));
   else
-    fmt::print("{}{}{}", notes.taken, sweep_text(table, report, advice),
-               played ? "\nthe fastest: " + to_text(*played) + "\n" : "");
+    say("{}{}{}", notes.taken, sweep_text(table, report, advice),
+        played ? "\nthe fastest: " + to_text(*played) + "\n" : "");
   return finish_sweep(question.journal, table,
                       report.feasible > 0 ? exit_code::yes : exit_code::no);
 }
@@ -211,14 +212,14 @@ int merge_command(const CommandLine& line) {
   const SweepReport report = report_of(table);
   const auto advice = advice_on(line.data, table, report);
   if (!advice)
-    fmt::print(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
-               table.source);
+    say(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
+        table.source);
   const SweepAdvice tried = advice.value_or(SweepAdvice{});
   const SweepNotes notes = advice ? notes_on(line.data, table) : SweepNotes{};
   if (options->has("json"))
     print_result(sweep_kind, {}, sweep_records(table, report, tried, notes, std::nullopt));
   else
-    fmt::print("{}{}", notes.taken, sweep_text(table, report, tried));
+    say("{}{}", notes.taken, sweep_text(table, report, tried));
   return exit_code::yes;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -47,9 +48,8 @@ int finish_sweep(const std::string& journal, const SweepTable& table, int code) 
     if (!journal.empty()) fs::remove(journal);
     return code;
   }
-  fmt::print(stderr, "stepsim: {} of {} points got no answer; their rows say why{}\n",
-             table.unanswered, table.rows.size(),
-             journal.empty() ? "" : ". The same command computes only those again");
+  say(stderr, "stepsim: {} of {} points got no answer; their rows say why{}\n", table.unanswered,
+      table.rows.size(), journal.empty() ? "" : ". The same command computes only those again");
   return exit_code::bug;
 }
 

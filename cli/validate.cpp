@@ -11,6 +11,7 @@
 #include "cli/progress.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/row_tables.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -265,7 +266,7 @@ int validate_command(const CommandLine& line) {
                                                       asked_records(each.scenario, {each.file}));
                             })));
   else
-    fmt::print("{}", text_of(validation, block));
+    say("{}", text_of(validation, block));
   return exit_code::yes;
 }
 

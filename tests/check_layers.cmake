@@ -146,6 +146,8 @@ function(check_words)
   refuse("getenv" "take the value as an argument; only cli/ knows the environment" EXCEPT "^cli/")
   refuse("(std::cout|std::cerr|stdout|printf\\(|puts\\(|fmt::print\\([ \n]*\")"
          "libraries never print; return the text, or a note in the result" EXCEPT "^(cli|tests)/")
+  refuse("(std::cout|std::cerr|printf\\(|puts\\(|fwrite\\(|fmt::print\\()"
+         "texts of others leave by say() of cli/screen.hpp alone" IN "^cli/" EXCEPT "^cli/(main|progress|screen)\\.cpp")
   refuse("using namespace" "a header spells names out" IN "\\.hpp$")
   refuse("((YAML|toml|boost|simgrid)(::| *{)|hid_t)" "of other people's types only fmt's stand in a header" IN "\\.hpp$")
 endfunction()

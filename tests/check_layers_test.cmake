@@ -37,6 +37,7 @@ plant(analysis/now.cpp 1 "auto t = std::chrono::system_clock::now();\n" "no `sys
 plant(scenarios/home.cpp 1 "auto home = std::getenv(\"HOME\");\n" "no `getenv`")
 plant(sim/loud.cpp 1 "void f() { std::cout << 1; }\n" "never print")
 plant(sim/fmt.cpp 1 "void f() { fmt::print(\"hello\"); }\n" "never print")
+plant(cli/loud.cpp 1 "void f() { fmt::print(stderr, x); }\n" "leave by say")
 plant(sim/open.hpp 1 "using namespace std;\n" "no `using namespace`")
 plant(sim/leak.hpp 1 "YAML::Node root;\n" "only fmt's")
 plant(sim/base/down.cpp 1 "#include \"sim/trace.hpp\"\n" "sim/base/ may not include sim/\\./")
@@ -66,7 +67,7 @@ const char* page = R"html(<script>
 int operand(int new_size) { return snprintf(nullptr, 0, "") + new_size; }
 void child() { _exit(0); }
 ]=])
-file(WRITE ${WORK}/cli/fine.cpp "#include <boost/program_options.hpp>\nvoid f() { fmt::print(\"hello\"); }\n")
+file(WRITE ${WORK}/cli/fine.cpp "#include <boost/program_options.hpp>\nvoid f() { say(\"hello\"); }\n")
 
 execute_process(COMMAND ${CMAKE_COMMAND} -D ROOT=${WORK} -P ${CMAKE_CURRENT_LIST_DIR}/check_layers.cmake
                 RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)

@@ -14,16 +14,8 @@ namespace {
 
 constexpr std::size_t most_page_spans = 70000;  // of all timelines: a megabyte and a half
 
-// A text of the data must not end the script element that it stands in.
-std::string without_tags(const std::string& json) {
-  std::string safe;
-  safe.reserve(json.size());
-  for (const char c : json)
-    if (c == '<')
-      safe += "\\u003c";
-    else
-      safe += c;
-  return safe;
+bool ends_line(std::string_view escape) {
+  return escape.starts_with("u000a") || escape.starts_with("u0009");
 }
 
 std::string data_of(const Page& page) {
@@ -45,12 +37,12 @@ std::string data_of(const Page& page) {
     write(json, answer);
   }
   json.end_object();
-  return without_tags(json.take());
+  return page_json(json.take());
 }
 
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char c : as_utf8(text)) {
+  for (const char c : printable(text)) {
     if (c == '&')
       result += "&amp;";
     else if (c == '<')
@@ -102,12 +94,29 @@ std::string html_of(std::string_view title, Assets styles, const std::string& da
 
 }  // namespace
 
+// Escapes of what cannot be seen become letters themselves, as on a terminal.
+std::string page_json(std::string_view json) {
+  std::string safe;
+  safe.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '<') {
+      safe += "\\u003c";
+    } else if (json[i] != '\\') {
+      safe += json[i];
+    } else {
+      safe += json[i + 1] == 'u' && !ends_line(json.substr(i + 1)) ? "\\\\" : "\\";
+      safe += json[++i];
+    }
+  }
+  return safe;
+}
+
 std::string page_html(const Page& page) {
   return html_of(page.title, report_styles, data_of(page), report_scripts);
 }
 
 std::string serve_html(std::string_view title, const Records& data) {
-  return html_of(title, serve_styles, without_tags(to_json(data)), serve_scripts);
+  return html_of(title, serve_styles, page_json(to_json(data)), serve_scripts);
 }
 
 }  // namespace stepsim

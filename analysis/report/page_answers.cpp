@@ -69,16 +69,6 @@ std::vector<std::string> notes_of(const Explanation& e) {
   return notes;
 }
 
-Records row_of(std::string_view cause, Seconds seconds, Seconds error, std::string_view reading,
-               std::string_view constants, const std::optional<Range>& range) {
-  return {{"cause", "cause", cause},
-          {"seconds", "positive: it makes the first step longer", seconds},
-          {"error", "standard error; 0: exact", error},
-          {"reading", "what if it were free", reading},
-          {"constants", "that carry it, with their grades", constants},
-          {"range", "8 of 10 draws", range}};
-}
-
 // As the page writes numbers of it: seconds, bytes, or as they are.
 std::string_view unit_of(Dimension dimension) {
   if (dimension == Dimension::seconds) return "s";
@@ -88,14 +78,13 @@ std::string_view unit_of(Dimension dimension) {
 }  // namespace
 
 Records page_gap(const Explanation& e) {
-  RecordList rows = list_of(e.rows, [&](const ExplainRow& row) {
-    return row_of(to_text(row.cause), row.seconds, row.standard_error, counterfactual_text(e, row),
-                  carriers_text(row), row.range);
+  const RecordList rows = list_of(e.rows, [&](const ExplainRow& row) -> Records {
+    return {{"cause", "cause", name_of(row)},
+            {"seconds", "positive: it makes the first step longer", row.seconds},
+            {"reading", "what if it were free", counterfactual_text(e, row)},
+            {"constants", "that carry it, with their grades", carriers_text(row)},
+            {"range", "8 of 10 draws", row.range}};
   });
-  if (e.residual.value != 0)
-    rows.items.emplace_back("", "",
-                            row_of("residual", e.residual, {},
-                                   "with every cause free, this is left", "", std::nullopt));
   return {
       {"headline", "in a sentence", headline_of(e)},
       {"sureness", "how many draws agree", e.draws ? draws_text(e) + "." : ""},

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
+#include "analysis/report/page.hpp"
 #include "cli/serve/answers.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -23,7 +25,7 @@ Response problems_response(int status, const std::vector<Problem>& problems) {
             {"text", "as the command line says it", to_text(problem)}};
   };
   return {status, std::string(json_type),
-          to_json({{"problems", "what is wrong", list_of(problems, parts)}})};
+          page_json(to_json({{"problems", "what is wrong", list_of(problems, parts)}}))};
 }
 
 // In a time that does not tell how much of it is right.
@@ -78,7 +80,9 @@ Response answer(const Serving& serving, const Route& route, const Request& reque
   try {
     const Question question = route.method == "POST" ? read_question(request.body) : Question{};
     put_files(serving, question);
-    return {200, std::string(route.type), route.answer(serving, question)};
+    std::string body = route.answer(serving, question);
+    if (route.type == json_type) body = page_json(body);
+    return {200, std::string(route.type), std::move(body)};
   } catch (const UserError& error) {
     return problems_response(422, error.problems());
   } catch (const std::bad_alloc&) {

@@ -785,9 +785,6 @@ ExplainA = TypedDict(
         "verdict": "str",  # fits, tight or oom
         "measured_s": "list[float] | None",  # what somebody saw a step take
         "operations": "float",  # that were replayed
-        "replays": "float",  # with causes free of cost
-        "exact": "bool",  # all combinations were replayed
-        "anomalies": "float",  # replays that took longer with a cause free
         "step_time_interval_s": "list[float] | None",  # 8 of 10 draws: step time
         "tokens_per_second_per_gpu_interval": "list[float] | None",  # 8 of 10 draws: throughput
         "peak_memory_interval_bytes": "list[float] | None",  # 8 of 10 draws: memory
@@ -829,9 +826,6 @@ ExplainB = TypedDict(
         "verdict": "str",  # fits, tight or oom
         "measured_s": "list[float] | None",  # what somebody saw a step take
         "operations": "float",  # that were replayed
-        "replays": "float",  # with causes free of cost
-        "exact": "bool",  # all combinations were replayed
-        "anomalies": "float",  # replays that took longer with a cause free
         "step_time_interval_s": "list[float] | None",  # 8 of 10 draws: step time
         "tokens_per_second_per_gpu_interval": "list[float] | None",  # 8 of 10 draws: throughput
         "peak_memory_interval_bytes": "list[float] | None",  # 8 of 10 draws: memory
@@ -857,21 +851,18 @@ ExplainRowsConstants = TypedDict(
 ExplainRows = TypedDict(
     "ExplainRows",
     {
-        "cause": "str",  # cause
-        "seconds": "float",  # of the gap
-        "stderr_s": "float",  # standard error of that
-        "counterfactual_s": "float | None",  # the step that has the cause, without it
+        "cause": "str",  # cause; idle: the rank waits for others
+        "seconds": "float",  # of the gap: exposed in A less exposed in B
+        "counterfactual_s": "float | None",  # the step that has the cause, of two A, without it
         "a_without_s": "float | None",  # A without it
         "b_without_s": "float | None",  # B without it
-        "only_in": "str | None",  # a or b, if the other does not have it
-        "a_exposed_s": "float | None",  # exposed in A
-        "a_hidden_s": "float | None",  # hidden in A
-        "b_exposed_s": "float | None",  # exposed in B
-        "b_hidden_s": "float | None",  # hidden in B
+        "only_in": "str",  # a or b, if the other does not have it
+        "a_exposed_s": "float",  # exposed in A
+        "a_hidden_s": "float",  # hidden in A
+        "b_exposed_s": "float",  # exposed in B
+        "b_hidden_s": "float",  # hidden in B
         "interval_s": "list[float] | None",  # 8 of 10 draws: of the gap
-        "counterfactual": "str | None",  # the same in words
-        "gap_closes_by": "float | None",  # share of the gap, were it free
-        "latent": "bool | None",  # free alone it moves neither step by a thousandth
+        "counterfactual": "str",  # the same in words
         "constants": "list[ExplainRowsConstants]",  # what it is made of, the most important first
     },
     total=False,
@@ -958,7 +949,6 @@ ExplainResult = TypedDict(
         "a": "ExplainA",  # the first step
         "b": "ExplainB",  # the second step
         "gap_s": "float",  # A takes so much longer than B
-        "residual_s": "float",  # left with every cause free
         "rows": "list[ExplainRows]",  # they add up to the gap
         "settings": "ExplainSettings | None",  # the gap by setting
         "draws": "ExplainDraws | None",  # how sure it is

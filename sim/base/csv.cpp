@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -80,12 +81,13 @@ std::string csv_text(const std::vector<std::string>& columns,
   const auto add = [&text](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i > 0) text += ',';
-      if (stands_bare(cells[i])) {
-        text += cells[i];
+      const std::string cell = printable(cells[i]);
+      if (stands_bare(cell)) {
+        text += cell;
         continue;
       }
       text += '"';
-      for (const char c : cells[i]) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+      for (const char c : cell) text += c == '"' ? std::string("\"\"") : std::string(1, c);
       text += '"';
     }
     text += '\n';

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/base/letters.hpp"
 #include "sim/base/readable.hpp"
 
 namespace stepsim {
@@ -83,19 +84,19 @@ bool leaves_out_parts(std::span<const std::string> few, std::span<const std::str
 // Cut between letters of UTF-8.
 std::string readable(std::string_view text) {
   constexpr std::size_t longest = 4000, head = 2000, tail = 500;
-  if (text.size() <= longest) return std::string(text);
+  if (text.size() <= longest) return on_one_line(text);
   const auto inside = [&](std::size_t at) {
     return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
   };
   std::size_t from = head, to = text.size() - tail;
   while (from > 0 && inside(from)) --from;
   while (to < text.size() && inside(to)) ++to;
-  return fmt::format("{} ... {} bytes more ... {}", text.substr(0, from), to - from,
-                     text.substr(to));
+  return fmt::format("{} ... {} bytes more ... {}", on_one_line(text.substr(0, from)), to - from,
+                     on_one_line(text.substr(to)));
 }
 
 std::string to_text(const Problem& problem) {
-  std::string place = problem.file;
+  std::string place = on_one_line(problem.file);
   if (problem.line > 0) place += fmt::format(":{}", problem.line);
   if (!place.empty()) place += ": ";
   if (!problem.key.empty()) place += readable(problem.key) + ": ";

@@ -66,16 +66,7 @@ JsonWriter& JsonWriter::whole(std::int64_t number) {
 
 JsonWriter& JsonWriter::value(std::string_view text) {
   separate();
-  text_ += '"';
-  for (const char c : as_utf8(text)) {
-    if (c == '"' || c == '\\')
-      (text_ += '\\') += c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      text_ += fmt::format("\\u{:04x}", static_cast<int>(c));
-    else
-      text_ += c;
-  }
-  text_ += '"';
+  ((text_ += '"') += json_escaped(text)) += '"';
   return *this;
 }
 

@@ -1,6 +1,10 @@
 #include "sim/base/letters.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace stepsim {
 
@@ -35,16 +39,78 @@ std::size_t length_of_character(std::string_view text) {
   return wrong ? 0 : length;
 }
 
-}  // namespace
+// The character of so many bytes that begins here.
+char32_t code_of(std::string_view text, std::size_t length) {
+  const auto first = static_cast<unsigned char>(text.front());
+  char32_t code = length == 1 ? first : first & (0x7Fu >> length);
+  for (std::size_t i = 1; i < length; ++i)
+    code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3Fu);
+  return code;
+}
 
-std::string as_utf8(std::string_view text) {
+// Control characters, ends of lines and paragraphs, and what Unicode 15 lists as
+// Default_Ignorable_Code_Point (DerivedCoreProperties.txt), marks of direction and tags among it;
+// and format characters that nothing shows.
+constexpr auto unseen = std::to_array<std::pair<char32_t, char32_t>>({
+    {0x0000, 0x001F},   {0x007F, 0x009F},   {0x00AD, 0x00AD},   {0x034F, 0x034F},
+    {0x061C, 0x061C},   {0x115F, 0x1160},   {0x17B4, 0x17B5},   {0x180B, 0x180F},
+    {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},   {0x3164, 0x3164},
+    {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},
+    {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+});
+
+bool is_seen(char32_t code) {
+  const auto* const range =
+      std::ranges::lower_bound(unseen, code, {}, &std::pair<char32_t, char32_t>::second);
+  return range == unseen.end() || code < range->first;
+}
+
+enum class Escapes : std::uint8_t { of_text, of_json };
+
+std::string escape_of(char32_t code, Escapes form) {
+  const auto number = static_cast<std::uint32_t>(code);
+  if (number < 0x10000) return fmt::format("\\u{:04x}", number);
+  if (form == Escapes::of_text) return fmt::format("\\U{:08x}", number);
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xD7C0 + (number >> 10), 0xDC00 + (number & 0x3FF));
+}
+
+// `stays`: what is not seen, and stays as it is.
+std::string with_escapes(std::string_view text, std::string_view stays, Escapes form) {
   std::string result;
+  result.reserve(text.size());
   while (!text.empty()) {
     const std::size_t length = length_of_character(text);
-    result += length > 0 ? text.substr(0, length) : std::string_view("\xEF\xBF\xBD");
+    const char32_t code = length == 0 ? 0 : code_of(text, length);
+    if (length == 0 && form == Escapes::of_text)
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    else if (length == 0)
+      result += "\xEF\xBF\xBD";
+    else if (is_seen(code) || stays.find(text.front()) != std::string_view::npos)
+      result += text.substr(0, length);
+    else
+      result += escape_of(code, form);
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return result;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return with_escapes(text, "\n\t", Escapes::of_text);
+}
+
+std::string on_one_line(std::string_view text) {
+  return with_escapes(text, "", Escapes::of_text);
+}
+
+std::string json_escaped(std::string_view text) {
+  std::string marked;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') marked += '\\';
+    marked += c;
+  }
+  return with_escapes(marked, "", Escapes::of_json);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

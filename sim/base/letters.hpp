@@ -1,6 +1,7 @@
 // Letters and digits of ASCII, the same in every locale.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,15 @@ constexpr char small_letter(char c) {
 // Without regard to their size.
 std::string in_small_letters(std::string_view text);
 
-// Names of files may be any bytes: what is no UTF-8 becomes U+FFFD.
-std::string as_utf8(std::string_view text);
+// The text as a person may be shown it, wherever it came from: what is no UTF-8, what no letter can
+// be seen of, and what moves the cursor or turns the direction of writing becomes an escape such as
+// \xff, \u001b or \U000e0001. Ends of lines and tabs stay. Shown again it is the same.
+std::string printable(std::string_view text);
+// The same of what has one line: ends of lines and tabs become escapes, too.
+std::string on_one_line(std::string_view text);
+// What stands between quotes of JSON, to be read back as this text; what is no UTF-8, as names of
+// files may be, becomes U+FFFD.
+std::string json_escaped(std::string_view text);
 
 // What stands between the separators: one part more than there are of them.
 std::vector<std::string_view> split(std::string_view text, char separator);

@@ -6,7 +6,8 @@
 
 namespace stepsim {
 
-// The text, or its two ends where it is longer than anybody reads.
+// The text on one line, every letter of it seen, or its two ends where it is longer than anybody
+// reads.
 std::string readable(std::string_view text);
 
 }  // namespace stepsim

@@ -98,7 +98,9 @@ std::string render(const TextTable& table) {
   return render(table, std::numeric_limits<std::size_t>::max());
 }
 
-std::string render(const TextTable& table, std::size_t width) {
+std::string render(const TextTable& given, std::size_t width) {
+  TextTable table = given;
+  for (auto& row : table.rows) row = mapped(row, printable);  // as wide as they are shown
   const std::vector<std::string> header = mapped(
       table.columns, [](const std::string& column) { return column.substr(to_the_right(column)); });
   std::vector<std::size_t> widths = widths_of(table, header);

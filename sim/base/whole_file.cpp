@@ -133,6 +133,20 @@ void write_and_rename(const std::string& path, std::string_view bytes, const str
   sync_folder(path);  // before anybody is told that it is there
 }
 
+// What a link leads to, whether that is there or not: the link stays one.
+fs::path behind_links(const std::string& path) {
+  constexpr int most_links = 40;  // as the kernel follows
+  fs::path target = path;
+  std::error_code failed;
+  for (int i = 0; i <= most_links; ++i) {
+    const fs::path next = fs::read_symlink(target, failed);
+    if (failed) return target;
+    target = target.parent_path() / next;
+  }
+  fail(path, "cannot be written: " +
+                 std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
+}
+
 std::string read_all(int file, std::size_t size) {
   std::string bytes(size, '\0');
   std::size_t done = 0;
@@ -151,12 +165,11 @@ void write_file(const std::string& path, std::string_view bytes) {
   struct stat at {};
   const bool there = ::stat(path.c_str(), &at) == 0;
   if (there) require_file(path, at, "written");
-  std::error_code failed;  // a link stays one, and what it leads to is written
-  const fs::path target = there ? fs::canonical(path, failed) : fs::path(path);
+  const fs::path target = behind_links(path);
   try {
-    write_and_rename(failed ? path : target.string(), bytes, there ? &at : nullptr);
+    write_and_rename(target.string(), bytes, there ? &at : nullptr);
   } catch (const std::system_error& error) {
-    const fs::path folder = fs::path(path).parent_path();
+    const fs::path folder = target.parent_path();
     std::error_code ignored;
     if (!folder.empty() && !fs::exists(folder, ignored))
       fail(path, fmt::format("cannot be written: there is no folder \"{}\"", folder.string()));

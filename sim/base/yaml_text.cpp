@@ -1,5 +1,7 @@
 #include "sim/base/yaml_text.hpp"
 
+#include "sim/base/letters.hpp"
+
 namespace stepsim {
 
 std::string yaml_quoted(std::string_view text) {
@@ -8,7 +10,7 @@ std::string yaml_quoted(std::string_view text) {
     if (c == '"' || c == '\\') result += '\\';
     result += c;
   }
-  return result + '"';
+  return on_one_line(result) + '"';
 }
 
 }  // namespace stepsim

@@ -74,7 +74,7 @@ ExplainOptions few() {
   options.data = STEPSIM_SOURCE_DATA;
   options.carriers = false;
   options.most_draws = 0;
-  options.attribution.most_replays = 16;
+  options.replays.most_replays = 16;
   return options;
 }
 

@@ -11,17 +11,17 @@ Explanation two_steps() {
   Explanation e;
   e.a.title = "slow";
   e.b.title = "fast";
-  e.a.step_time = e.a.attribution.step_time = {12};
-  e.b.step_time = e.b.attribution.step_time = {8};
+  e.a.step_time = {12};
+  e.b.step_time = {8};
   e.a.capacity = e.b.capacity = 1;
-  ExplainRow row;
-  row.cause = Cause::gather_bytes;
-  row.in_a = true;
-  row.seconds = {4};
-  row.a_without = {9};
-  row.b_without = {8};
-  row.closes = 0.75;
-  e.rows = {row};
+  e.a.causes[index(Cause::gather_bytes)] = {{5}, {1}};
+  e.a.causes[index(Cause::compute)] = {{6}, {}};
+  e.b.causes[index(Cause::compute)] = {{8}, {}};
+  e.a.idle = {1};
+  e.a.without.fill({12});
+  e.b.without.fill({8});
+  e.a.without[index(Cause::gather_bytes)] = {9};
+  e.rows = gap_rows(e.a, e.b);
   return e;
 }
 
@@ -31,7 +31,7 @@ TEST_CASE("a winner that changes at the memory limits is said behind the first s
   Explanation e = two_steps();
   e.at_limit = AtLimit{32, 4, 900, 700, true};
   CHECK(explanation_text(e).starts_with(
-      "A takes 4.00 s longer than B (12.0 s against 8.00 s).\n"
+      "A takes 4.00 s longer than B (12.0 s against 8.00 s), above all in gather_bytes (+5.00 s).\n"
       "as they stand B wins, but at each one's memory limit A does: A 900 tok/s/GPU with a "
       "micro-batch of 32, B 700\ntok/s/GPU with a micro-batch of 4\n"));
   e.at_limit->flips = false;
@@ -49,10 +49,11 @@ TEST_CASE("the sentence of an explanation names setting, size and what is left",
   settings.rows = {row};
   settings.rest = {1};
   CHECK(summary_text(e) ==
-        "A takes 4.00 s longer than B (12.0 s against 8.00 s), and strategy.zero (3 in A, 2 in B) "
-        "carries 3.00 s of that, in gather_bytes: with that alone as in B, A takes 9.50 s.");
+        "A takes 4.00 s longer than B (12.0 s against 8.00 s), above all in gather_bytes (+5.00 "
+        "s), and "
+        "strategy.zero (3 in A, 2 in B) carries 3.00 s of that: with that alone as in B, A takes "
+        "9.50 s.");
   settings.rows.front().changed->fit = Fit::oom;
-  settings.rows.front().changed->cause.reset();
   CHECK(
       summary_text(e).ends_with("carries 3.00 s of that: with that alone as in B, A takes 9.50 s "
                                 "and does not fit into memory."));
@@ -62,9 +63,28 @@ TEST_CASE("the sentence of an explanation names setting, size and what is left",
       "carries all of it: alone it changes nothing, only together with others."));
   settings.rows.front().seconds = {0.5};
   settings.rest = {3.5};
-  CHECK(summary_text(e).ends_with("(12.0 s against 8.00 s), most of it by what no setting says."));
+  CHECK(summary_text(e).ends_with("(+5.00 s), most of it by what no setting says."));
   settings.rows.clear();
   CHECK(summary_text(e).ends_with(", and no setting that differs carries any of it."));
+}
+
+TEST_CASE("rows are what is exposed in A less what is in B, and add up to the gap", "[cli]") {
+  const std::string text = explanation_text(two_steps());
+  CHECK(text.find("cause         exposed in A  exposed in B  of the gap    share  hidden in A  "
+                  "hidden in B\n"
+                  "------------  ------------  ------------  ----------  -------  -----------  "
+                  "-----------\n"
+                  "gather_bytes        5.00 s           0 s     +5.00 s  125.0 %       1.00 s      "
+                  "    0 s\n"
+                  "idle                1.00 s           0 s     +1.00 s   25.0 %          0 s      "
+                  "    0 s\n"
+                  "compute             6.00 s        8.00 s     -2.00 s  -50.0 %          0 s      "
+                  "    0 s\n"
+                  "step, gap           12.0 s        8.00 s     +4.00 s  100.0 %\n") !=
+        std::string::npos);
+  CHECK(text.find("gather_bytes: with free gather_bytes A would take 9.00 s instead of 12.0 s: the "
+                  "gap would be "
+                  "1.00 s instead\nof 4.00 s\n") != std::string::npos);
 }
 
 TEST_CASE("what does not fit and what was measured stand below the first sentence", "[cli]") {
@@ -73,7 +93,7 @@ TEST_CASE("what does not fit and what was measured stand below the first sentenc
   e.b.measured = Range{7, 8};
   e.fairness.too_large = {"B does not fit into memory: 2 GB of 1 GB usable (200 %)"};
   CHECK(explanation_text(e).starts_with(
-      "A takes 4.00 s longer than B (12.0 s against 8.00 s).\n"
+      "A takes 4.00 s longer than B (12.0 s against 8.00 s), above all in gather_bytes (+5.00 s).\n"
       "B does not fit into memory: 2 GB of 1 GB usable (200 %)\n"
       "measured: A 13.0 s, B 7.00 s to 8.00 s, so A 5.00 s to 6.00 s longer; predicted: 4.00 s "
       "longer\n"));

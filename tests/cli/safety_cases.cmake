@@ -83,10 +83,32 @@ kept("merge over its shard" table.h5 table.h5 merge table.h5 -o table)
 kept("sweep over DeepSpeed's file" zero.csv zero.csv
   sweep tiny.yaml --set strategy=\{deepspeed:\ zero.csv\} --vary job.micro_batch=1,2 -o zero)
 
+# ---- who reads goes away ----
+# Long outputs and short ones, in one piece and in several; the exit code is that of the answer, and files are written all the same.
+cli("a reader that goes away changes nothing" SHELL "set -- @BUILD@/stepsim; cp @ROOT@/tests/cli/tiny.yaml .; \"$@\" run tiny.yaml --samples 0 -o a.h5 >/dev/null
+    said() { { sleep 0.2; \"$stepsim\" \"$@\" 2>>errors; echo $? \"$1\" >>codes; } | true; }; stepsim=$1
+    said list; said --help; said --help=man; said show h100-8; said run tiny.yaml --samples 0 -o b.h5; said memory tiny.yaml; said memory mpt7b-zero2-oom
+    said sweep tiny.yaml --vary job.micro_batch=1,2; said diff tiny.yaml mpt7b-zero2; said run tiny.yaml --samples 0 --json
+    said explain tiny.yaml --set strategy.zero=2 --samples 0 --replays 1 --csv; said run none.yaml; cat errors >&2; cmp a.h5 b.h5; grep -v ^0 codes"
+  OUTPUT "^1 memory\n2 run\n$" ERROR_MATCHES "^stepsim: [^\n]*none.yaml[^\n]*\n$")
+if(STEPSIM_PYTHON)
+  add_test(NAME cli/printable COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_printable.py
+    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/printable)
+  set_tests_properties(cli/printable PROPERTIES LABELS "cli;quick;heavy")
+endif()
+
 # ---- files that are there already, and their rights ----
 cli("an output behind a link keeps link, mode and place" ARGS run @ROOT@/tests/cli/tiny.yaml --samples 0 --faster 0 -o link.h5
   SHELL "echo old >target.h5; chmod 640 target.h5; ln -s target.h5 link.h5; \"$@\" >/dev/null; stat -c '%F %a' link.h5 target.h5; head -c 4 target.h5 | tail -c 3"
   OUTPUT "^symbolic link 777\nregular file 640\nHDF$")
+cli("an output behind a link that leads to nothing is made where it leads" ARGS run @ROOT@/tests/cli/tiny.yaml --samples 0 --faster 0 -o link.h5
+  SHELL "mkdir there; ln -s there/second second; ln -s ../second there/first; ln -s there/first link.h5; ln -s end.h5 there/second; \"$@\" >/dev/null
+    stat -c %F link.h5 second there/first there/second there/end.h5; ls -A . there | grep h5"
+  OUTPUT "^symbolic link\nsymbolic link\nsymbolic link\nsymbolic link\nregular file\nlink.h5\nend.h5\n$")
+cli("an output behind a link into no folder" ARGS run @ROOT@/tests/cli/tiny.yaml --samples 0 --faster 0 -o link.h5 CODE 2
+  SHELL "ln -s none/end.h5 link.h5; \"$@\"" ERROR "link.h5: cannot be written: there is no folder \"none\"")
+cli("an output behind links that lead to themselves" ARGS run @ROOT@/tests/cli/tiny.yaml --samples 0 --faster 0 -o link.h5 CODE 2
+  SHELL "ln -s link.h5 link.h5; \"$@\"" ERROR "link.h5: cannot be written: Too many levels of symbolic links")
 cli("a file that may not grow" ARGS run @ROOT@/tests/cli/tiny.yaml --samples 0 --faster 0 -o out/a.h5 CODE 2
   SHELL "ulimit -f 8; \"$@\"" ERROR "out/a.h5: cannot be written: File too large")
 cli("a page of a file whose name is no text" ARGS report

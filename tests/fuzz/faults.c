@@ -42,7 +42,7 @@ static const char *const operations[operations_count] = {
 enum { most_stacks = 1 << 18 };
 struct shared {
   atomic_long calls[operations_count];
-  atomic_int failed;
+  atomic_int failed, of_hdf5;
   _Atomic uint64_t stacks[most_stacks];
 };
 static struct shared *shared;
@@ -81,26 +81,47 @@ static bool is_new_stack(void) {
   }
 }
 
-// HDF5 does not look whether it got memory.
-static uintptr_t hdf5_begin, hdf5_end;
-static int find_hdf5(struct dl_phdr_info *library, size_t size, void *unused) {
-  (void)size, (void)unused;
-  if (strstr(library->dlpi_name, "libhdf5") == NULL) return 0;
-  hdf5_begin = library->dlpi_addr;
-  for (int i = 0; i < library->dlpi_phnum; ++i) {
-    const uintptr_t end = library->dlpi_addr + library->dlpi_phdr[i].p_vaddr + library->dlpi_phdr[i].p_memsz;
-    if (end > hdf5_end) hdf5_end = end;
+// HDF5 does not look whether it got memory. It is linked into the program, so its code is where its symbols are: STEPSIM_FAULT_HDF5 says
+// from where to where, in the program or in its shared library ("1a0-2f0,400-500", hexadecimal, ascending).
+enum { most_spans = 4096 };
+static uintptr_t spans[most_spans][2];
+static int span_count;
+
+static int find_hdf5(struct dl_phdr_info *library, size_t size, void *is_shared) {
+  (void)size;
+  if (*(const bool *)is_shared && strstr(library->dlpi_name, "libhdf5") == NULL) return 0;
+  const char *at = getenv("STEPSIM_FAULT_HDF5");
+  for (char *end; at != NULL && *at != 0 && span_count < most_spans; ++span_count) {
+    spans[span_count][0] = library->dlpi_addr + strtoul(at, &end, 16);
+    spans[span_count][1] = library->dlpi_addr + strtoul(end + 1, &end, 16);
+    at = *end == ',' ? end + 1 : end;
   }
-  return 1;
+  return 1;  // the program itself comes first
+}
+
+static bool is_of_hdf5(uintptr_t frame) {
+  int from = 0, to = span_count;
+  while (from < to) {
+    const int middle = from + (to - from) / 2;
+    if (frame < spans[middle][1])
+      to = middle;
+    else
+      from = middle + 1;
+  }
+  return from < span_count && frame >= spans[from][0];
 }
 
 static bool asks_for_hdf5(void) {
-  void *frames[16];
+  enum { depth = 32 };
+  void *frames[depth];
   inside = true;
-  const int count = backtrace(frames, 16);
+  const int count = backtrace(frames, depth);
   inside = false;
   for (int i = 0; i < count; ++i)
-    if ((uintptr_t)frames[i] >= hdf5_begin && (uintptr_t)frames[i] < hdf5_end) return true;
+    if (is_of_hdf5((uintptr_t)frames[i])) {
+      atomic_store(&shared->of_hdf5, 1);
+      return true;
+    }
   return false;
 }
 
@@ -239,7 +260,7 @@ static void report(void) {
   if (path == NULL || shared == NULL) return;
   FILE *const file = fopen(path, "w");
   if (file == NULL) return;
-  fprintf(file, "failed %d\n", atomic_load(&shared->failed));
+  fprintf(file, "failed %d\nof_hdf5 %d\n", atomic_load(&shared->failed), atomic_load(&shared->of_hdf5));
   for (int op = 0; op < operations_count; ++op) fprintf(file, "%s %ld\n", operations[op], atomic_load(&shared->calls[op]));
   fclose(file);
 }
@@ -267,7 +288,8 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
     }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) shared = NULL;
-    dl_iterate_phdr(find_hdf5, NULL);
+    bool is_shared = getenv("STEPSIM_FAULT_SHARED") != NULL;
+    dl_iterate_phdr(find_hdf5, &is_shared);
     void *frames[2];
     backtrace(frames, 2);  // what it loads first asks for memory
   }

@@ -31,7 +31,7 @@ const meanings = {
   pause: "engines are put to sleep and woken",
   other: "what belongs to no other cause",
   idle: "nothing ran",
-  residual: "what is left with every cause free",
+  residual: "",
 };
 
 const colours = {

@@ -95,7 +95,7 @@ function gapTable(gap, steps) {
     element("th", {class: "number"}, "of the gap"), ...(ranged ? [element("th", {class: "range"}, "8 of 10 draws")] : []), element("th", {}, "what if"), element("th", {}, "carried by"))),
     element("tbody", {}, ...gap.rows.map((row) => element("tr", {},
       element("td", {class: "cause"}, swatch(row.cause), words(row.cause)),
-      element("td", {class: "number"}, `${signedSeconds(row.seconds)}${row.error > 1e-4 * Math.abs(row.seconds) ? ` \u00b1 ${seconds(row.error)}` : ""}, ${percent(total ? row.seconds / total : 0)}`),
+      element("td", {class: "number"}, `${signedSeconds(row.seconds)}, ${percent(total ? row.seconds / total : 0)}`),
       ...(ranged ? [element("td", {class: "range", "data-label": "8 of 10 draws "}, row.range ? rangeOf(row) : "")] : []),
       element("td", {}, row.reading), element("td", {class: "source"}, row.constants)))));
 }

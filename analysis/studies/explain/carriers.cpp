@@ -5,6 +5,7 @@
 
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
+#include "analysis/studies/predict/worker.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 

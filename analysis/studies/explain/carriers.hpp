@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/explain/attribution.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/op_graph.hpp"
+#include "sim/platform.hpp"
 
 namespace stepsim {
 

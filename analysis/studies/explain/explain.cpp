@@ -1,6 +1,7 @@
 #include "analysis/studies/explain/explain.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,15 +51,6 @@ Fairness fairness_of(const Explanation& e) {
                                                side == &e.a ? "A" : "B", share_of_memory(*side)));
   compare(fairness, "memory", share_of_memory(e.a), share_of_memory(e.b));
   return fairness;
-}
-
-bool moves_a_step(const Explanation& e, const ExplainRow& row) {
-  return std::abs((e.a.step_time - row.a_without).value) >= counts_as_same * e.a.step_time.value ||
-         std::abs((e.b.step_time - row.b_without).value) >= counts_as_same * e.b.step_time.value;
-}
-
-bool weighs_on_a(const Explanation& e, const ExplainRow& row) {
-  return e.a.step_time - row.a_without >= e.b.step_time - row.b_without;
 }
 
 ByCause<std::vector<Carrier>> carriers_in(const NamedStep& step, const ExplainOptions& options) {
@@ -156,11 +148,7 @@ SettingRows settings_between(const Explanation& e, const NamedStep& a, const Nam
   const std::vector<DifferingSetting> settings =
       differing_settings(options.data, source_of(a), source_of(b));
   const bool is_long = a.scenario.grpo || std::max(e.a.operations, e.b.operations) > few_operations;
-  const AttributionOptions& like = options.attribution;
-  SettingOptions study{.most_replays = like.most_replays,
-                       .seed = like.seed,
-                       .workers = like.workers,
-                       .progress = like.progress};
+  SettingOptions study = options.replays;
   if (is_long) study.most_replays = std::min(study.most_replays, replays_of_long_steps);
   study.precise = precise;
   const auto replayed = [&](const Joined& joined) {
@@ -173,44 +161,46 @@ SettingRows settings_between(const Explanation& e, const NamedStep& a, const Nam
   return rows;
 }
 
-// Both sides went through the same orders where their causes are the same: what differs between
-// them is known better than each alone.
-Seconds error_between(const Attribution& a, const Attribution& b, std::size_t cause) {
-  if (a.exact || b.exact || !(a.active == b.active) || a.pairs.size() != b.pairs.size())
-    return {std::hypot(a.parts[cause].standard_error, b.parts[cause].standard_error)};
-  std::vector<double> differences;
-  differences.reserve(a.pairs.size());
-  for (std::size_t i = 0; i < a.pairs.size(); ++i)
-    differences.push_back(a.pairs[i][cause] - b.pairs[i][cause]);
-  return {standard_error(differences)};
-}
-
 }  // namespace
 
-std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b) {
-  const Seconds gap = a.step_time - b.step_time;
+std::string_view name_of(const ExplainRow& row) {
+  return row.cause ? to_text(*row.cause) : "idle";
+}
+
+std::vector<ExplainRow> gap_rows(const ExplainedSide& a, const ExplainedSide& b) {
   const double longer = std::max(a.step_time, b.step_time).value;
   std::vector<ExplainRow> rows;
-  for (const Cause cause : members(a.active | b.active)) {
-    const std::size_t i = index(cause);
-    ExplainRow row;
-    row.cause = cause;
-    row.in_a = a.active.has(cause);
-    row.in_b = b.active.has(cause);
-    row.seconds = {a.parts[i].value - b.parts[i].value};
+  const auto add = [&](ExplainRow row) {
+    row.seconds = row.a.exposed - row.b.exposed;
     if (std::abs(row.seconds.value) < counts_as_rounding * longer) row.seconds = {};
-    row.standard_error = error_between(a, b, i);
-    if (row.standard_error.value < counts_as_rounding * longer) row.standard_error = {};
-    row.a_without = a.without[i];
-    row.b_without = b.without[i];
-    row.closes = gap.value == 0 ? 0 : 1 - (row.a_without - row.b_without) / gap;
-    rows.push_back(std::move(row));
-  }
-  const double sign = gap.value < 0 ? -1 : 1;
+    if (row.in_a() || row.in_b()) rows.push_back(std::move(row));
+  };
+  for (std::size_t i = 0; i < cause_count; ++i)
+    add({.cause = static_cast<Cause>(i),
+         .a = a.causes[i],
+         .b = b.causes[i],
+         .seconds = {},
+         .a_without = a.without[i],
+         .b_without = b.without[i],
+         .range = {},
+         .carriers = {}});
+  add({.cause = {},
+       .a = {a.idle, {}},
+       .b = {b.idle, {}},
+       .seconds = {},
+       .a_without = a.step_time,
+       .b_without = b.step_time,
+       .range = {},
+       .carriers = {}});
+  const double sign = a.step_time < b.step_time ? -1 : 1;
   std::ranges::stable_sort(rows, [&](const ExplainRow& x, const ExplainRow& y) {
     return sign * x.seconds.value > sign * y.seconds.value;
   });
   return rows;
+}
+
+std::string size_of(Seconds seconds) {
+  return to_text(Seconds{std::abs(seconds.value)});
 }
 
 std::uint32_t usual_draws(const Explanation& e, const Scenario& a, const Scenario& b) {
@@ -225,26 +215,23 @@ Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions
   result.a = of_a.side;
   result.b = of_b.side;
   const double longer = std::max(result.a.step_time, result.b.step_time).value;
-  AttributionOptions attribution = options.attribution;
-  attribution.precise = {
-      std::max(precise_of_gap * std::abs(result.gap().value), precise_of_step * longer)};
-  for (auto [side, step] : {std::pair{&result.a, &a}, std::pair{&result.b, &b}}) {
-    side->attribution = attribute(step->scenario, attribution);
-    side->step_time = side->attribution.step_time;
-  }
-  result.rows = gap_rows(result.a.attribution, result.b.attribution);
-  result.residual = result.a.attribution.rest - result.b.attribution.rest;
+  for (auto [side, step] : {std::pair{&result.a, &a}, std::pair{&result.b, &b}})
+    side->without = times_without(step->scenario, *side, options.replays);
+  result.rows = gap_rows(result.a, result.b);
   const std::size_t parting = first_difference(of_a.parts, of_b.parts, {counts_as_same * longer});
   if (parting < std::min(of_a.parts.size(), of_b.parts.size()))
     result.parting = {of_a.parts[parting], of_b.parts[parting]};
   result.fairness = fairness_of(result);
   const ByCause<std::vector<Carrier>> carriers_a = carriers_in(a, options);
   const ByCause<std::vector<Carrier>> carriers_b = carriers_in(b, options);
-  for (ExplainRow& row : result.rows) row.latent = !moves_a_step(result, row);
   for (ExplainRow& row : result.rows)
-    row.carriers = (weighs_on_a(result, row) ? carriers_a : carriers_b)[index(row.cause)];
-  if (options.settings)
-    result.settings = settings_between(result, a, b, attribution.precise, options);
+    if (row.cause)
+      row.carriers = (row.seconds.value >= 0 ? carriers_a : carriers_b)[index(*row.cause)];
+  if (options.settings) {
+    const double precise =
+        std::max(precise_of_gap * std::abs(result.gap().value), precise_of_step * longer);
+    result.settings = settings_between(result, a, b, {precise}, options);
+  }
   if (options.at_limit) result.at_limit = at_limit_of(result, a.scenario, b.scenario);
   add_draws(result, a, b, options, carriers_a, carriers_b);
   return result;
@@ -263,7 +250,7 @@ std::string draws_text(const Explanation& e) {
   std::string text = fmt::format("{} is slower in {} draws of the constants", a_slower ? "A" : "B",
                                  of_all(a_slower ? draws.a_slower : draws.b_slower));
   if (!e.rows.empty())
-    text += fmt::format(", and {} is the largest row in {}", to_text(e.rows.front().cause),
+    text += fmt::format(", and {} is the largest row in {}", name_of(e.rows.front()),
                         of_all(draws.same_top));
   if (draws.draws < draws.most)
     text += fmt::format(" (up to {} would have been made, were it less clear)", draws.most);
@@ -271,6 +258,7 @@ std::string draws_text(const Explanation& e) {
 }
 
 std::string counterfactual_text(const Explanation& e, const ExplainRow& row) {
+  if (!row.cause) return "";
   std::vector<std::string> sides;
   for (const auto& [name, side, without] :
        {std::tuple{"A", &e.a, row.a_without}, std::tuple{"B", &e.b, row.b_without}}) {
@@ -281,17 +269,15 @@ std::string counterfactual_text(const Explanation& e, const ExplainRow& row) {
                                 : fmt::format("{} would take {} instead of {}", name, then, now));
   }
   if (sides.empty())
-    return fmt::format("with free {} alone neither step changes by a thousandth",
-                       to_text(row.cause));
-  const std::string text =
-      fmt::format("with free {} {}", to_text(row.cause), fmt::join(sides, " and "));
-  const double percent = std::round(100 * row.closes);
-  if (e.gap().value == 0 || percent == 0) return text + ": the gap hardly changes";
-  if (percent > 100)
+    return fmt::format("with free {} alone neither step changes by a thousandth", name_of(row));
+  const std::string text = fmt::format("with free {} {}", name_of(row), fmt::join(sides, " and "));
+  const Seconds then = row.a_without - row.b_without;
+  const std::string now = size_of(e.gap()), left = size_of(then);
+  if (now == left) return text + ": the gap hardly changes";
+  if (then.value * e.gap().value < 0)
     return text +
-           fmt::format(": the order reverses, {} would be faster", e.gap().value > 0 ? "A" : "B");
-  return text + fmt::format(": the gap {} by {:.0f} %", percent > 0 ? "closes" : "widens",
-                            std::abs(percent));
+           fmt::format(": the order reverses, {} would be faster", then.value < 0 ? "A" : "B");
+  return text + fmt::format(": the gap would be {} instead of {}", left, now);
 }
 
 std::string at_limit_text(const Explanation& e) {

@@ -1,4 +1,5 @@
-// Why one step takes longer than another: rows by cause that add up to the gap.
+// Why one step takes longer than another: what each cause is exposed on both sides, and the
+// differences, which add up to the gap.
 #pragma once
 
 #include <optional>
@@ -7,7 +8,6 @@
 #include <vector>
 
 #include "analysis/critical_path.hpp"
-#include "analysis/studies/explain/attribution.hpp"
 #include "analysis/studies/explain/carriers.hpp"
 #include "analysis/studies/explain/setting_rows.hpp"
 #include "analysis/studies/predict/draws.hpp"
@@ -47,25 +47,26 @@ struct ExplainedSide {
   Joules energy{};  // of a step; 0: not known
   std::size_t operations = 0;
   PlayedBy played_by{};
-  ByCause<CauseTime> causes{};  // of the first rank; they add up to the step with `idle`
+  ByCause<CauseTime> causes{};  // as `run` breaks the step down: with `idle` they add up to it
   Seconds idle{};
-  Attribution attribution{};
+  ByCause<Seconds> without{};       // the step if one cause were free
   std::vector<PathPart> path{};     // folded
   std::optional<Range> measured{};  // s: what somebody saw a step take
 };
 
 struct ExplainRow {
-  Cause cause{};
-  bool in_a = false, in_b = false;  // the cause costs anything there
-  Seconds seconds;                  // of the gap
-  Seconds standard_error;           // 0: exact
-  Seconds a_without, b_without;     // the steps' times if it were free
-  double closes = 0;                // the part of the gap that this closes; negative: it widens
-  std::optional<Range> range;       // of `seconds`, over draws of the constants
-  std::vector<Carrier> carriers;    // of the step that it weighs on more, most important first
-  // Free alone it moves neither step: it is only what the step would wait for next.
-  bool latent = false;
+  std::optional<Cause> cause{};  // nothing: idle, when the rank waits for others
+  CauseTime a{}, b{};
+  Seconds seconds;                // of the gap: what is exposed in A less what is in B
+  Seconds a_without, b_without;   // the steps' times if it were free; of idle as they are
+  std::optional<Range> range;     // of `seconds`, over draws of the constants
+  std::vector<Carrier> carriers;  // of the step in which more is exposed, most important first
+
+  bool in_a() const { return (a.exposed + a.hidden).value > 0; }
+  bool in_b() const { return (b.exposed + b.hidden).value > 0; }
 };
+// As tables and sentences call it.
+std::string_view name_of(const ExplainRow& row);
 
 // The largest micro-batch of each side that fits, and what it is worth.
 struct AtLimit {
@@ -98,8 +99,7 @@ struct GapDraws {
 
 struct Explanation {
   ExplainedSide a, b;
-  std::vector<ExplainRow> rows;                          // what makes A slower first
-  Seconds residual;                                      // with every cause free
+  std::vector<ExplainRow> rows;                          // what makes the slower one slower first
   std::optional<SettingRows> settings;                   // which settings carry the gap
   std::optional<std::pair<PathPart, PathPart>> parting;  // where the two first differ
   Fairness fairness;
@@ -118,7 +118,7 @@ struct ExplainOptions {
   // Draws of the constants behind ranges: eight at a time while more could change who is slower or
   // which row is the largest. Nothing: `usual_draws`.
   std::optional<std::uint32_t> most_draws;
-  AttributionOptions attribution;
+  SettingOptions replays{};
 };
 
 // 24; 8 where replays are long; 0 where they are many, as in a GRPO step.
@@ -127,7 +127,10 @@ std::uint32_t usual_draws(const Explanation& explanation, const Scenario& a, con
 // Never in a process that has replayed: it asks workers, and those need a fresh engine.
 Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions& options);
 
-// "with free gather_bytes A would take 52 s instead of 115 s: the gap closes by 89 %"
+// The seconds without their sign.
+std::string size_of(Seconds seconds);
+// "with free gather_bytes A would take 52 s instead of 115 s: the gap would be 7 s instead of 70
+// s". Empty of idle.
 std::string counterfactual_text(const Explanation& explanation, const ExplainRow& row);
 // "B wins at equal settings, but A does when each uses the largest micro-batch that fits: ..."
 std::string at_limit_text(const Explanation& explanation);
@@ -135,7 +138,7 @@ std::string at_limit_text(const Explanation& explanation);
 // "A is slower in all of 8 draws of the constants, and optimizer is the largest row in 7"
 std::string draws_text(const Explanation& explanation);
 
-// The same without scenarios: rows of two programs that were attributed.
-std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b);
+// The rows of two sides: they add up to the difference of the steps.
+std::vector<ExplainRow> gap_rows(const ExplainedSide& a, const ExplainedSide& b);
 
 }  // namespace stepsim

@@ -14,33 +14,14 @@ namespace {
 // at both ends of their ranges.
 constexpr std::size_t most_telling_of_two = 2, most_movers_of_two = 5;
 
-// A side under one draw.
-struct DrawnSide {
-  double step_time = 0, rate = 0, needed = 0;
-  ByCause<double> parts{};
-};
-
-DrawnSide draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
-                    const ExplainOptions& options) {
-  const NamedStep drawn{step.label, step.source, step.settings,
-                        load_scenario(options.data, step.source, step.settings, draw)};
-  const DrawnFigures figures =
-      draw_figures(drawn, {.only_pair = pair, .seed = options.attribution.seed, .workers = 0});
-  return {.step_time = figures.attribution.step_time.value,
-          .rate = figures.tokens_per_second_per_gpu,
-          .needed = figures.needed,
-          .parts = figures.attribution.pairs.front()};
-}
-
-// Both sides under one draw, and what the same orders say of the stated constants.
+// Both sides under one draw.
 struct Pair {
-  DrawnSide a, b;
-  ByCause<double> stated_a{}, stated_b{};
+  DrawnFigures a, b;
 
-  double gap() const { return a.step_time - b.step_time; }
-  // What the draw moves a row by.
-  double moves(std::size_t cause) const {
-    return a.parts[cause] - stated_a[cause] - (b.parts[cause] - stated_b[cause]);
+  double gap() const { return (a.step_time - b.step_time).value; }
+  double row(const ExplainRow& row) const {
+    if (!row.cause) return (a.idle - b.idle).value;
+    return (a.exposed[index(*row.cause)] - b.exposed[index(*row.cause)]).value;
   }
 };
 
@@ -48,30 +29,23 @@ class Drawing {
  public:
   Drawing(const NamedStep& a, const NamedStep& b, const Explanation& stated,
           const ExplainOptions& options)
-      : a_(a),
-        b_(b),
-        time_a_(stated.a.step_time),
-        time_b_(stated.b.step_time),
-        stated_a_(stated.a.attribution.pairs),
-        stated_b_(stated.b.attribution.pairs),
-        options_(options) {}
+      : a_(a), b_(b), time_a_(stated.a.step_time), time_b_(stated.b.step_time), options_(options) {}
 
-  // Draws with these numbers; each goes through orders of its own.
+  // Draws with these numbers.
   std::vector<Pair> play(std::uint32_t from, std::uint32_t to) const {
-    Tasks<DrawnSide> tasks;
+    Tasks<DrawnFigures> tasks;
     for (std::uint32_t number = from; number < to; ++number)
-      for (const auto& [side, pairs] : {std::pair{&a_, &stated_a_}, std::pair{&b_, &stated_b_}})
-        tasks.emplace_back([this, side, number, pair = number % pairs->size()] {
-          return draw_side(*side, draw_number(number, options_.attribution.seed), pair, options_);
+      for (const NamedStep* side : {&a_, &b_})
+        tasks.emplace_back([this, side, number] {
+          const Draw draw = draw_number(number, options_.replays.seed);
+          return draw_figures({side->label, side->source, side->settings,
+                               load_scenario(options_.data, side->source, side->settings, draw)});
         });
-    const std::vector<DrawnSide> answers =
-        in_workers(tasks, options_.attribution.workers, options_.attribution.progress);
+    const std::vector<DrawnFigures> answers =
+        in_workers(tasks, options_.replays.workers, options_.replays.progress);
     std::vector<Pair> pairs;
-    for (std::uint32_t number = from; number < to; ++number) {
-      const std::size_t i = 2 * std::size_t{number - from};
-      pairs.push_back({answers[i], answers[i + 1], stated_a_[number % stated_a_.size()],
-                       stated_b_[number % stated_b_.size()]});
-    }
+    for (std::size_t i = 0; i < answers.size(); i += 2)
+      pairs.push_back({answers[i], answers[i + 1]});
     return pairs;
   }
 
@@ -89,7 +63,7 @@ class Drawing {
             });
           else
             tasks.emplace_back([time] { return time; });
-    const std::vector<Seconds> times = in_workers(tasks, options_.attribution.workers);
+    const std::vector<Seconds> times = in_workers(tasks, options_.replays.workers);
     std::vector<Mover> movers;
     for (std::size_t i = 0; i < constants.size(); ++i)
       movers.push_back({constants[i], (times[4 * i] - times[4 * i + 1]).value,
@@ -101,23 +75,15 @@ class Drawing {
   const NamedStep& a_;
   const NamedStep& b_;
   Seconds time_a_, time_b_;
-  const std::vector<ByCause<double>>&stated_a_, &stated_b_;
   const ExplainOptions& options_;
 };
-
-// What a draw makes of a row.
-double row_under(const ExplainRow& row, const Pair& drawn) {
-  const double moves = drawn.moves(index(row.cause));
-  const double longer = std::max(drawn.a.step_time, drawn.b.step_time);
-  return row.seconds.value + (std::abs(moves) < counts_as_rounding * longer ? 0 : moves);
-}
 
 bool same_top(const Explanation& e, const Pair& drawn) {
   if (e.rows.empty()) return true;
   const double sign = drawn.gap() < 0 ? -1 : 1;  // some draws turn the gap round
-  const double top = sign * row_under(e.rows.front(), drawn);
+  const double top = sign * drawn.row(e.rows.front());
   return std::none_of(e.rows.begin() + 1, e.rows.end(),
-                      [&](const ExplainRow& row) { return sign * row_under(row, drawn) > top; });
+                      [&](const ExplainRow& row) { return sign * drawn.row(row) > top; });
 }
 
 void count(Explanation& e, const std::vector<Pair>& pairs) {
@@ -138,11 +104,11 @@ Range range_over(const std::vector<Pair>& pairs, double stated, const Reading& r
 }
 
 SideRanges side_ranges(const std::vector<Pair>& pairs, const ExplainedSide& side,
-                       DrawnSide Pair::*which) {
+                       DrawnFigures Pair::*which) {
   return {range_over(pairs, side.step_time.value,
-                     [&](const Pair& pair) { return (pair.*which).step_time; }),
+                     [&](const Pair& pair) { return (pair.*which).step_time.value; }),
           range_over(pairs, side.tokens_per_second_per_gpu,
-                     [&](const Pair& pair) { return (pair.*which).rate; }),
+                     [&](const Pair& pair) { return (pair.*which).tokens_per_second_per_gpu; }),
           range_over(pairs, side.needed, [&](const Pair& pair) { return (pair.*which).needed; })};
 }
 
@@ -151,8 +117,8 @@ struct DrawnGaps {
   std::vector<Draw> draws;
 };
 
-// By what their causes' parts make of them, were costs in proportion; then by how they go with the
-// gap over the draws; and what a scenario itself does not know.
+// By what their causes' exposed times make of them, were costs in proportion; then by how they go
+// with the gap over the draws; and what a scenario itself does not know.
 std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, const NamedStep& b,
                                     const ByCause<std::vector<Carrier>>& of_a,
                                     const ByCause<std::vector<Carrier>>& of_b,
@@ -167,7 +133,7 @@ std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, co
     for (std::size_t cause = 0; cause < cause_count; ++cause)
       for (const Carrier& each : carriers[cause])
         if (each.constant.value != 0)
-          moves[each.constant.name] += sign * side.attribution.parts[cause].value * each.weight *
+          moves[each.constant.name] += sign * side.causes[cause].exposed.value * each.weight *
                                        (each.constant.high - each.constant.low) /
                                        each.constant.value;
   };
@@ -211,15 +177,15 @@ void add_draws(Explanation& e, const NamedStep& a, const NamedStep& b,
   std::vector<double> gaps;
   std::vector<Draw> draws;
   for (const Pair& pair : pairs) {
-    draws.push_back(draw_number(static_cast<std::uint32_t>(gaps.size()), options.attribution.seed));
+    draws.push_back(draw_number(static_cast<std::uint32_t>(gaps.size()), options.replays.seed));
     gaps.push_back(pair.gap());
   }
   e.draws->gap = range_of(gaps, e.gap().value);
   e.draws->a = side_ranges(pairs, e.a, &Pair::a);
   e.draws->b = side_ranges(pairs, e.b, &Pair::b);
   for (ExplainRow& row : e.rows)
-    row.range = range_over(pairs, row.seconds.value,
-                           [&](const Pair& pair) { return row_under(row, pair); });
+    row.range =
+        range_over(pairs, row.seconds.value, [&](const Pair& pair) { return pair.row(row); });
   if (options.carriers)
     e.draws->movers = strongest(drawing.at_ends(suspects(e, a, b, of_a, of_b, {gaps, draws})),
                                 e.gap().value, most_movers_of_two);

@@ -5,10 +5,8 @@
 
 namespace stepsim {
 
-// Adds the ranges of all rows and `draws`. Of each draw one pair of orders is replayed with causes
-// free, another pair for every draw, and each a pair that was replayed under the stated constants,
-// too: the difference between the two is what the draw moves a row by. `of_a`, `of_b`: what carries
-// the causes, to choose whose ends are tried.
+// Adds the ranges of all rows and `draws`. `of_a`, `of_b`: what carries the causes, to choose whose
+// ends are tried.
 void add_draws(Explanation& explanation, const NamedStep& a, const NamedStep& b,
                const ExplainOptions& options, const ByCause<std::vector<Carrier>>& of_a,
                const ByCause<std::vector<Carrier>>& of_b);

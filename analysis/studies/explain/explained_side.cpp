@@ -15,20 +15,19 @@
 namespace stepsim {
 namespace {
 
-ExplainedStep observed(const Prediction& p, std::int64_t layers) {
-  ExplainedStep seen{.side = {.step_time = p.step_time,
-                              .tokens_per_second_per_gpu = p.tokens_per_second_per_gpu,
-                              .needed = p.memory.needed(),
-                              .capacity = p.memory.capacity,
-                              .fit = p.memory.fit(),
-                              .energy = {p.energy ? p.energy->total() : 0},
-                              .operations = p.operations,
-                              .played_by = p.played_by,
-                              .idle = p.breakdown.idle},
-                     .parts = path_parts(p.run.graph, p.run.trace, layers)};
+ExplainedSide side_of(const Prediction& p) {
+  ExplainedSide side{.step_time = p.step_time,
+                     .tokens_per_second_per_gpu = p.tokens_per_second_per_gpu,
+                     .needed = p.memory.needed(),
+                     .capacity = p.memory.capacity,
+                     .fit = p.memory.fit(),
+                     .energy = {p.energy ? p.energy->total() : 0},
+                     .operations = p.operations,
+                     .played_by = p.played_by,
+                     .idle = p.breakdown.idle};
   for (const BreakdownRow& row : p.breakdown.rows)
-    seen.side.causes[index(row.cause)] = {row.exposed, row.hidden};
-  return seen;
+    side.causes[index(row.cause)] = {row.exposed, row.hidden};
+  return side;
 }
 
 PathPart part_of(std::string name, Phase pass, std::vector<std::pair<Cause, Seconds>> causes) {
@@ -105,8 +104,10 @@ bool is_changed(const Scenario& scenario) {
 ExplainedStep observe(const NamedStep& step, const Player& player) {
   ExplainedStep seen = in_worker([&] {
     const Scenario& scenario = step.scenario;
-    if (!scenario.grpo)
-      return observed(predict(scenario, Kept::run, {.player = player}), scenario.model.layers);
+    if (!scenario.grpo) {
+      const Prediction p = predict(scenario, Kept::run, {.player = player});
+      return ExplainedStep{side_of(p), path_parts(p.run.graph, p.run.trace, scenario.model.layers)};
+    }
     const GrpoPrediction p = predict_grpo(scenario, {.player = player});
     require_start(step, p);
     return observed(scenario, p);
@@ -121,36 +122,37 @@ ExplainedStep observe(const NamedStep& step, const Player& player) {
   return seen;
 }
 
-DrawnFigures draw_figures(const NamedStep& step, const AttributionOptions& options) {
-  const Scenario& scenario = step.scenario;
-  if (scenario.grpo) {
-    const ExplainedSide side = observe(step).side;
-    return {side.tokens_per_second_per_gpu, side.needed, attribute(scenario, options)};
-  }
-  const StepProgram program =
-      build_step(step_input(scenario), Folding::automatic, Written::figures);
-  const Platform& platform = program.traffic.folded.platform;
-  const Trace trace = replay(platform, program.graph, Watched::times);
-  return {tokens_per_second_per_gpu(scenario, program.tokens, trace.makespan),
-          memory_of(scenario, program, trace).needed(),
-          attribute(platform, program.graph, options)};
+DrawnFigures draw_figures(const NamedStep& step) {
+  const ExplainedSide side =
+      step.scenario.grpo ? observe(step).side : side_of(predict(step.scenario, Kept::figures));
+  DrawnFigures figures{.step_time = side.step_time,
+                       .tokens_per_second_per_gpu = side.tokens_per_second_per_gpu,
+                       .needed = side.needed,
+                       .idle = side.idle};
+  for (std::size_t i = 0; i < cause_count; ++i) figures.exposed[i] = side.causes[i].exposed;
+  return figures;
 }
 
-Seconds step_time_of(const Scenario& scenario) {
-  if (scenario.grpo) return predict_grpo(scenario).step_time;
-  return replay_step(step_input(scenario), {}).trace.makespan;
+Seconds step_time_of(const Scenario& scenario, CauseSet free) {
+  if (scenario.grpo) return predict_grpo(scenario, {.free = free}).step_time;
+  return replay_step(step_input(scenario), {.free = free}).trace.makespan;
 }
 
-Attribution attribute(const Scenario& scenario, const AttributionOptions& options) {
-  if (scenario.grpo) {
-    const auto replayed = [&](CauseSet free) {
-      return predict_grpo(scenario, {.free = free}).step_time;
-    };
-    return attribute(active_causes(scenario), std::nullopt, replayed, options);
+ByCause<Seconds> times_without(const Scenario& scenario, const ExplainedSide& side,
+                               const SettingOptions& options) {
+  ByCause<Seconds> times;
+  times.fill(side.step_time);
+  std::vector<std::size_t> there;
+  Tasks<Seconds> tasks;
+  for (std::size_t i = 0; i < cause_count; ++i) {
+    if ((side.causes[i].exposed + side.causes[i].hidden).value <= 0) continue;
+    there.push_back(i);
+    tasks.emplace_back(
+        [&scenario, free = CauseSet(1u << i)] { return step_time_of(scenario, free); });
   }
-  const StepProgram program =
-      build_step(step_input(scenario), Folding::automatic, Written::figures);
-  return attribute(program.traffic.folded.platform, program.graph, options);
+  const std::vector<Seconds> answers = in_workers(tasks, options.workers, options.progress);
+  for (std::size_t i = 0; i < there.size(); ++i) times[there[i]] = answers[i];
+  return times;
 }
 
 }  // namespace stepsim

@@ -1,5 +1,4 @@
-// One side of an explanation: its own figures, its time divided among causes, and what it waits
-// for.
+// One side of an explanation: its own figures, its time cause by cause, and what it waits for.
 #pragma once
 
 #include <tuple>
@@ -10,7 +9,7 @@
 namespace stepsim {
 
 struct ExplainedStep {
-  ExplainedSide side{};           // all but its attribution
+  ExplainedSide side{};           // all but the times without causes
   std::vector<PathPart> parts{};  // of its path, layer by layer
 
   // What a worker sees; the rest follows from the scenario.
@@ -25,13 +24,17 @@ struct ExplainedStep {
 ExplainedStep observe(const NamedStep& step, const Player& player = {});
 // What draws ask of a side. Replays here: only in a worker.
 struct DrawnFigures {
+  Seconds step_time;
   double tokens_per_second_per_gpu = 0, needed = 0;
-  Attribution attribution{};
+  ByCause<Seconds> exposed{};
+  Seconds idle;
 };
-DrawnFigures draw_figures(const NamedStep& step, const AttributionOptions& options);
-// Replays once, here: only in a worker.
-Seconds step_time_of(const Scenario& scenario);
-// Replays it with causes free, alone and together.
-Attribution attribute(const Scenario& scenario, const AttributionOptions& options);
+DrawnFigures draw_figures(const NamedStep& step);
+// Replays once, here: only in a worker. The causes in `free` cost nothing.
+Seconds step_time_of(const Scenario& scenario, CauseSet free = {});
+// The step with each of the causes that the side has free, one after the other; as it is without
+// the others.
+ByCause<Seconds> times_without(const Scenario& scenario, const ExplainedSide& side,
+                               const SettingOptions& options);
 
 }  // namespace stepsim

@@ -9,6 +9,7 @@
 #include "scenarios/keys/key_differences.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -85,19 +86,14 @@ void add_given_constants(const Scenario& a, const Scenario& b,
   }
 }
 
-// Whether keys are named whose values nobody gave.
-enum class Pinned : std::uint8_t { all, said };
+// Which keys are named though nobody gave their values: all; those of B, and of A what it can be
+// told alone; none.
+enum class Pinned : std::uint8_t { all, possible, none };
 
-std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
-                              const std::vector<DifferingSetting>& settings, const Joined& joined,
-                              Pinned pinned) {
+std::optional<Scenario> loaded(const std::string& data, const ScenarioSource& a,
+                               const std::vector<Setting>& changes) {
   std::vector<Setting> all = a.settings;
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    const DifferingSetting& each = settings[i];
-    const bool own = !joined[i] && !each.said_a && pinned == Pinned::all;
-    const bool other = joined[i] && (each.said_a || each.said_b || pinned == Pinned::all);
-    if (own || other) all.emplace_back(each.key, other ? each.b : each.a);
-  }
+  append(all, changes);
   try {
     return load_scenario(data, a.source, all);
   } catch (const UserError&) {
@@ -106,9 +102,25 @@ std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
 }
 
 std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
+                              const std::vector<DifferingSetting>& settings, const Joined& joined,
+                              Pinned pinned) {
+  std::vector<Setting> changes;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const DifferingSetting& each = settings[i];
+    const bool own = !joined[i] && !each.said_a &&
+                     (pinned == Pinned::all ||
+                      (pinned == Pinned::possible && loaded(data, a, {{each.key, each.a}})));
+    const bool other = joined[i] && (each.said_a || each.said_b || pinned != Pinned::none);
+    if (own || other) changes.emplace_back(each.key, other ? each.b : each.a);
+  }
+  return loaded(data, a, changes);
+}
+
+std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
                               const std::vector<DifferingSetting>& settings, const Joined& joined) {
-  if (auto scenario = tried(data, a, settings, joined, Pinned::all)) return scenario;
-  return tried(data, a, settings, joined, Pinned::said);
+  for (const Pinned pinned : {Pinned::all, Pinned::possible, Pinned::none})
+    if (auto scenario = tried(data, a, settings, joined, pinned)) return scenario;
+  return std::nullopt;
 }
 
 // One after the other, and again, until none of those that are left makes sense.

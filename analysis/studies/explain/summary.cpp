@@ -15,10 +15,6 @@ constexpr double same_tokens = 0.02;
 // A second row with this share of the gap is named, too.
 constexpr double worth_a_word = 0.3;
 
-std::string size_of(Seconds seconds) {
-  return to_text(Seconds{std::abs(seconds.value)});
-}
-
 // "KEY (3 in A, 2 in B)"
 std::string named(const DifferingSetting& setting) {
   if (setting.text_a.empty()) return setting.key;
@@ -49,10 +45,8 @@ std::string alone_text(const Explanation& e, const SettingRow& row) {
 
 std::string row_text(const Explanation& e, const SettingRow& row) {
   const bool all = std::abs((row.seconds - e.gap()).value) <= all_of_it * std::abs(e.gap().value);
-  const std::string in =
-      row.changed && row.changed->cause ? fmt::format(", in {}", to_text(*row.changed->cause)) : "";
-  return fmt::format("{} carries {}{}: {}", named(row.setting),
-                     all ? "all of it" : size_of(row.seconds) + " of that", in, alone_text(e, row));
+  return fmt::format("{} carries {}: {}", named(row.setting),
+                     all ? "all of it" : size_of(row.seconds) + " of that", alone_text(e, row));
 }
 
 std::string carried_text(const Explanation& e) {
@@ -80,13 +74,21 @@ std::string tokens_text(const Explanation& e) {
   return fmt::format(", for {:.3g} {} the tokens", share, share < 1 ? "of" : "times");
 }
 
+// The row that says most of it.
+std::string cause_text(const Explanation& e) {
+  if (e.rows.empty() || e.rows.front().seconds.value == 0) return "";
+  const Seconds most = e.rows.front().seconds;
+  return fmt::format(", above all in {} ({}{})", name_of(e.rows.front()),
+                     most.value < 0 ? "-" : "+", size_of(most));
+}
+
 }  // namespace
 
 std::string summary_text(const Explanation& e) {
   if (std::abs(e.gap().value) <= 1e-12 * e.a.step_time.value) return same_steps(e);
-  const std::string gap = fmt::format("A takes {} {} than B ({} against {}{})", size_of(e.gap()),
+  const std::string gap = fmt::format("A takes {} {} than B ({} against {}{}){}", size_of(e.gap()),
                                       e.gap().value > 0 ? "longer" : "less", to_text(e.a.step_time),
-                                      to_text(e.b.step_time), tokens_text(e));
+                                      to_text(e.b.step_time), tokens_text(e), cause_text(e));
   return e.settings ? gap + carried_text(e) : gap + ".";
 }
 

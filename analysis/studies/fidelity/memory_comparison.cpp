@@ -83,14 +83,6 @@ std::map<std::int64_t, Living> living_at(const DeviceSnapshot& device, std::size
   return now;
 }
 
-// What is said of it may be any bytes.
-std::string printable(std::string_view text) {
-  std::string result = as_utf8(text);
-  for (char& c : result)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  return result;
-}
-
 // The innermost frame of the program itself, rather than of the library that asks for it.
 std::string shown(const std::vector<StackFrame>& stack) {
   const auto own = std::ranges::find_if(stack, [](const StackFrame& frame) {
@@ -98,8 +90,8 @@ std::string shown(const std::vector<StackFrame>& stack) {
   });
   const StackFrame& frame = own == stack.end() ? stack.front() : *own;
   const std::string_view file = frame.file.substr(frame.file.rfind('/') + 1);
-  if (frame.line == 0) return printable(fmt::format("{} {}", file, frame.name));
-  return printable(fmt::format("{}:{} {}", file, frame.line, frame.name));
+  if (frame.line == 0) return on_one_line(fmt::format("{} {}", file, frame.name));
+  return on_one_line(fmt::format("{}:{} {}", file, frame.line, frame.name));
 }
 
 }  // namespace
@@ -122,7 +114,7 @@ RealMemory real_memory(const MemorySnapshot& snapshot, const FrameRules& rules) 
   real.from_start = real.events > 0 && highest.first < 1;
   if (highest.event > 0)
     real.moment =
-        printable(rules.moment_of(snapshot.stacks[device.events[highest.event - 1].stack]));
+        on_one_line(rules.moment_of(snapshot.stacks[device.events[highest.event - 1].stack]));
   for (const SnapshotEvent& event : device.events)
     if (event.what == What::out_of_memory && !real.failed) real.failed = event.bytes;
 

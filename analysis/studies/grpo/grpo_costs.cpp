@@ -139,16 +139,6 @@ std::size_t packers_of(const Scenario& scenario, GrpoModel model) {
   return mesh_of(scenario.strategy, cluster_of(scenario, model)).data();
 }
 
-CauseSet active_causes(const Scenario& grpo_scenario) {
-  const Scenario learner = learners_of(grpo_scenario);
-  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
-                        learner.job};
-  CauseSet causes = active_causes(build_step(input, Folding::automatic).graph);
-  causes.add(Cause::generation);
-  causes.add(Cause::weight_sync);
-  return causes;
-}
-
 TrainingReplays::TrainingReplays(const Scenario& scenario, const Replaying& how, GrpoModel model,
                                  Passes passes)
     : learner_(learners_of(scenario, model)), how_(how) {

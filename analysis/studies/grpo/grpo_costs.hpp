@@ -116,8 +116,6 @@ Seconds replay_return(const Scenario& scenario, const Placement& placement, doub
 
 LearnerStates states_between_steps(const Resident& resident);
 
-// What a step's time can be made of: causes of training, of generation and of the weight sync.
-CauseSet active_causes(const Scenario& grpo_scenario);
 // Learners that train on packs of their own; others share them.
 std::size_t packers_of(const Scenario& scenario, GrpoModel model = GrpoModel::policy);
 // The GPUs that have the model: its own, or those of whom it stands beside.

@@ -24,7 +24,7 @@ Footprint fullest_footprint(const Scenario& scenario, const StepProgram& program
 
 Breakdown mean_breakdown(const std::vector<StepStage>& stages, const OpGraph& graph,
                          const Trace& trace) {
-  if (stages.empty()) return break_down(graph, trace, 0);
+  if (stages.empty()) return break_down(graph, trace, busiest_rank(graph, trace));
   const double share = 1 / static_cast<double>(stages.size());
   ByCause<BreakdownRow> rows{};
   Breakdown mean;
