@@ -104,7 +104,7 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   };
   f.device = read(asked.by_tensor ? room : std::max(room, std::min(asked.setup, whole)));
   const double used = f.device.peak.bytes;
-  f.slack = asked.held(slack.value.value) - used;
+  f.slack = std::max(0.0, asked.held(slack.value.value) - used);  // sums are rounded
   f.library = library.value.value;
   const Constant<Ratio>& layout = scenario.stack.allocator_layout;
   f.layout = {layout.number(), layout.low.value, layout.high.value};
