@@ -28,7 +28,7 @@ void set_causes(PathPart& part, const PathSums& sums) {
                            [](const auto& a, const auto& b) { return a.second > b.second; });
 }
 
-void append(PathPart& part, const PathPart& next) {
+void lengthen(PathPart& part, const PathPart& next) {
   PathSums sums{};
   for (const PathPart* each : {&std::as_const(part), &next})
     for (const auto& [cause, seconds] : each->causes)
@@ -52,7 +52,7 @@ std::vector<PathPart> fold_layers(const std::vector<PathPart>& parts) {
       result.push_back(part);
       continue;
     }
-    append(result.back(), part);
+    lengthen(result.back(), part);
     if (result.back().first_layer < 0) result.back().first_layer = part.first_layer;
     if (part.last_layer >= 0) result.back().last_layer = part.last_layer;
   }
@@ -81,7 +81,7 @@ std::vector<PathPart> fold_turns(const std::vector<PathPart>& parts) {
     const bool turns = end - first >= fewest_turns;
     result.push_back(parts[first++]);
     for (; turns && first < end; ++first) {
-      append(result.back(), parts[first]);
+      lengthen(result.back(), parts[first]);
       result.back().last_layer = parts[first].last_layer;
     }
   }
@@ -116,7 +116,7 @@ std::vector<PathPart> fold_micro_batches(const std::vector<PathPart>& parts) {
         result.push_back(parts[i]);
         continue;
       }
-      append(result[block + i - first], parts[i]);
+      lengthen(result[block + i - first], parts[i]);
       result[block + i - first].last_micro_batch = micro_batch;
     }
     first = end;

@@ -225,9 +225,10 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
 }
 
 Records grpo_sample() {
-  return joined({grpo_records({}, {}),
-                 {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), played_record({}), faster_sample(),
-                  fitting_record(FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}})}});
+  return joined(
+      {grpo_records({}, {}),
+       {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), played_record(PlayedBy{.difference = 0.0}),
+        faster_sample(), fitting_record(FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}})}});
 }
 
 Records grpo_memory_sample() {

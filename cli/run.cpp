@@ -166,7 +166,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                                   .scenario = scenario,
                                   .progress = progress_bar("changes"),
                                   .stated = outcome_of(scenario, prediction),
-                                  .all = options.has("faster")};
+                                  .all = options.has("faster"),
+                                  .events = prediction.run.events};
   if (options.has("json")) {
     const auto [faster, fitting] = changes_of(options, question);
     print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),

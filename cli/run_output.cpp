@@ -111,7 +111,8 @@ std::string rates_text(const Prediction& p, const std::optional<Interval>& inter
   else
     text += "  (--samples 16 adds an interval)";
   text += '\n';
-  text += fmt::format("throughput   {:.0f} tok/s/GPU", p.tokens_per_second_per_gpu);
+  text += fmt::format("throughput   {:.0f} tok/s/GPU{}", p.tokens_per_second_per_gpu,
+                      p.loss ? ", of a step without the loss" : "");
   if (interval)
     text += fmt::format("  (likely {:.0f} to {:.0f})", interval->throughput.low,
                         interval->throughput.high);

@@ -151,12 +151,18 @@ int find(const CommandLine& line, const Options& options, const std::string& que
 }
 
 // The row that a person looks for first, by the engine of what is read.
-std::optional<PlayedBy> fastest_again(const SweepQuestion& question, const SweepTable& table,
+std::optional<PlayedBy> fastest_again(const std::string& data, const SweepTable& table,
                                       const SweepReport& report, const Player& player) {
   if (!report.fastest) return std::nullopt;
   const SweepRow& row = table.rows[*report.fastest];
-  return play_again(question.data, question.plan.scenario, settings_of(question.plan, row.values),
-                    *row.outcome.of("step_time"), player);
+  std::vector<Setting> settings = table.fixed;
+  for (std::size_t i = 0; i < table.keys.size(); ++i)
+    settings.emplace_back(table.keys[i], row.values[i]);
+  return play_again(data, table.source, settings, *row.outcome.of("step_time"), player);
+}
+
+std::string fastest_text(const std::optional<PlayedBy>& played) {
+  return played ? "\nthe fastest: " + to_text(*played) + "\n" : "";
 }
 
 }  // namespace
@@ -190,12 +196,11 @@ int sweep_command(const CommandLine& line) {
   const SweepReport report = report_of(table);
   const SweepAdvice advice = advice_on(line.data, question.plan, table, report);
   const SweepNotes notes = notes_on(line.data, table);
-  const auto played = fastest_again(question, table, report, player_of(*options));
+  const auto played = fastest_again(line.data, table, report, player_of(*options));
   if (options->has("json"))
     print_result(sweep_kind, {}, sweep_records(table, report, advice, notes, played));
   else
-    say("{}{}{}", notes.taken, sweep_text(table, report, advice),
-        played ? "\nthe fastest: " + to_text(*played) + "\n" : "");
+    say("{}{}{}", notes.taken, sweep_text(table, report, advice), fastest_text(played));
   return finish_sweep(question.journal, table,
                       report.feasible > 0 ? exit_code::yes : exit_code::no);
 }
@@ -214,12 +219,15 @@ int merge_command(const CommandLine& line) {
   if (!advice)
     say(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
         table.source);
+  const auto played = advice
+                          ? fastest_again(line.data, table, report, Player(EngineChoice::automatic))
+                          : std::nullopt;
   const SweepAdvice tried = advice.value_or(SweepAdvice{});
   const SweepNotes notes = advice ? notes_on(line.data, table) : SweepNotes{};
   if (options->has("json"))
-    print_result(sweep_kind, {}, sweep_records(table, report, tried, notes, std::nullopt));
+    print_result(sweep_kind, {}, sweep_records(table, report, tried, notes, played));
   else
-    say("{}{}", notes.taken, sweep_text(table, report, tried));
+    say("{}{}{}", notes.taken, sweep_text(table, report, tried), fastest_text(played));
   return exit_code::yes;
 }
 

@@ -159,6 +159,8 @@ void validate(const OpGraph& graph, const Platform& platform) {
       broken("an operation's cost is no amount");
     if (carries_traffic(op.kind) && index(op.pattern) >= graph.patterns().size())
       broken("an operation names no pattern");
+    if (carries_traffic(op.kind) && graph.patterns()[index(op.pattern)].members.empty())
+      broken(fmt::format("pattern {} has no members", graph.patterns()[index(op.pattern)].name));
   }
 }
 

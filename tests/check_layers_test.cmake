@@ -27,7 +27,7 @@ plant(analysis/graph.cpp 1 "#include <boost/graph/adjacency_list.hpp>\n" "Boost.
 plant(cli/socket.cpp 1 "#include <boost/beast/http.hpp>\n" "sockets belong in")
 plant(sim/options.cpp 1 "#include <boost/program_options.hpp>\n" "belongs in cli/")
 plant(cli/options.hpp 1 "#include <boost/program_options.hpp>\n" "a header may not include")
-plant(analysis/metrics.cpp 1 "#include \"sim/replay.hpp\"\n" "may simulate")
+plant(analysis/metrics.cpp 1 "#include \"sim/engine/own/replay.hpp\"\n" "may simulate")
 plant(sim/base.hpp 2 "struct Base {\n  virtual void run();\n};\n" "no `virtual`")
 plant(sim/heap.cpp 1 "int* p = new int;\n" "no `new i`")
 plant(sim/shared.cpp 1 "std::shared_ptr<int> p;\n" "no `shared_ptr`")

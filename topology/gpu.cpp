@@ -121,6 +121,18 @@ std::vector<Tile> read_tiles(const Table& table, std::string_view key) {
   return tiles;
 }
 
+// Both are drawn and given apart: a low capacity leaves less to use, whatever the file says of
+// that.
+void hold_within_capacity(const Table& table, Gpu::Memory& memory) {
+  const auto& capacity = memory.capacity;
+  auto& usable = memory.usable;
+  const bool follows = capacity.grade == Grade::given && usable.grade != Grade::given;
+  if (!follows && usable.high > capacity.high) table.problem("usable", "is more than the capacity");
+  usable.value = std::min(usable.value, capacity.value);
+  usable.low = std::min(usable.low, usable.value);
+  usable.high = std::min(usable.high, capacity.high);
+}
+
 Gpu read_gpu(const Table& table) {
   Gpu gpu;
   gpu.name = table.text("name");
@@ -161,9 +173,7 @@ Gpu read_gpu(const Table& table) {
   gpu.units = static_cast<int>(table.integer("units", 1, 100000));
   gpu.power = table.constant<Watts>("power");
   gpu.draw = read_draw(table);
-  auto& usable = gpu.memory.usable;
-  if (usable.high > gpu.memory.capacity.high) memory.problem("usable", "is more than the capacity");
-  usable.value = std::min(usable.value, gpu.memory.capacity.value);  // they are drawn apart
+  hold_within_capacity(memory, gpu.memory);
   if (gpu.gemm.rate.value > gpu.peak.bf16.value) gemm.problem("rate", "is above the bf16 peak");
   return gpu;
 }

@@ -61,6 +61,7 @@ HostKind kind_of(const std::string& data, const PlatformFile& file,
   HostKind kind{property(host, "gpu"), property(host, "node")};
   if (kind.gpu.empty() && kind.node.empty()) {
     std::vector<std::string> names;
+    names.reserve(host.properties.size());
     for (const auto& [name, value] : host.properties) names.push_back(name);
     reject(file, host,
            fmt::format("expected a property \"gpu\" or \"node\", found {}",

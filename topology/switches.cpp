@@ -80,6 +80,7 @@ class SwitchDraft {
   // What a cable says goes before what the tiers say of those between the same two.
   void add_cables(const Table& root) {
     for (const Table& entry : root.tables("cables")) {
+      entry.text_or("name", "");  // for the names of constants and for --set
       const std::vector<std::string> between = entry.texts("between");
       const bool counted = entry.has("cables"), rated = entry.has("bandwidth");
       const std::uint32_t cables = small_number(entry, "cables", 0);

@@ -146,6 +146,28 @@ RunBreakdown = TypedDict(
     total=False,
 )
 
+RunLost = TypedDict(
+    "RunLost",
+    {
+        "what": "str",  # is lost
+        "at_s": "float",  # of the step
+        "step_time_s": "float",  # of a step without it
+        "resume_s": "float | None",  # until the last checkpoint is read
+        "steps_again": "float | None",  # since that, in the mean
+    },
+    total=False,
+)
+
+RunEngine = TypedDict(
+    "RunEngine",
+    {
+        "name": "str",  # simgrid or own
+        "version": "str",  # of SimGrid; empty for the engine of our own
+        "difference": "float | None",  # between the step times of both engines, as a share
+    },
+    total=False,
+)
+
 RunEnergyByCause = TypedDict(
     "RunEnergyByCause",
     {
@@ -311,6 +333,8 @@ RunResult = TypedDict(
         "host": "RunHost",  # memory of a node's host
         "ops": "float",  # operations of the step
         "breakdown": "list[RunBreakdown]",  # where the time goes: every instant of a rank has one cause
+        "lost": "RunLost | None",  # a GPU or link is, during the step, which ends there
+        "engine": "RunEngine | None",  # that played it
         "energy": "RunEnergy | None",  # what it takes; null: a file does not say what its part draws
         "cost": "RunCost | None",  # with --price or --power
         "faster": "RunFaster | None",  # what would make it faster, with --faster
@@ -371,6 +395,16 @@ GrpoCost = TypedDict(
         "gpu_hours": "float",  # of it
         "price": "float | None",  # in the money of --price
         "energy_kwh": "float | None",  # of it: by --power, or else as predicted
+    },
+    total=False,
+)
+
+GrpoEngine = TypedDict(
+    "GrpoEngine",
+    {
+        "name": "str",  # simgrid or own
+        "version": "str",  # of SimGrid; empty for the engine of our own
+        "difference": "float | None",  # between the step times of both engines, as a share
     },
     total=False,
 )
@@ -505,6 +539,7 @@ GrpoResult = TypedDict(
         "memory": "GrpoMemory",  # at three moments
         "warnings": "list[Any]",  # what is not as it should be
         "cost": "GrpoCost | None",  # with --price or --power
+        "engine": "GrpoEngine | None",  # that played it
         "faster": "GrpoFaster | None",  # what would make it faster, with --faster
         "to_make_it_fit": "GrpoToMakeItFit | None",  # with --faster, where it does not
     },
@@ -752,6 +787,16 @@ GrpoMemoryResult = TypedDict(
     total=False,
 )
 
+ExplainAEngine = TypedDict(
+    "ExplainAEngine",
+    {
+        "name": "str",  # simgrid or own
+        "version": "str",  # of SimGrid; empty for the engine of our own
+        "difference": "float | None",  # between the step times of both engines, as a share
+    },
+    total=False,
+)
+
 ExplainACriticalPathCauses = TypedDict(
     "ExplainACriticalPathCauses",
     {
@@ -785,10 +830,21 @@ ExplainA = TypedDict(
         "verdict": "str",  # fits, tight or oom
         "measured_s": "list[float] | None",  # what somebody saw a step take
         "operations": "float",  # that were replayed
+        "engine": "ExplainAEngine | None",  # that played it
         "step_time_interval_s": "list[float] | None",  # 8 of 10 draws: step time
         "tokens_per_second_per_gpu_interval": "list[float] | None",  # 8 of 10 draws: throughput
         "peak_memory_interval_bytes": "list[float] | None",  # 8 of 10 draws: memory
         "critical_path": "list[ExplainACriticalPath]",  # what the step waits for
+    },
+    total=False,
+)
+
+ExplainBEngine = TypedDict(
+    "ExplainBEngine",
+    {
+        "name": "str",  # simgrid or own
+        "version": "str",  # of SimGrid; empty for the engine of our own
+        "difference": "float | None",  # between the step times of both engines, as a share
     },
     total=False,
 )
@@ -826,6 +882,7 @@ ExplainB = TypedDict(
         "verdict": "str",  # fits, tight or oom
         "measured_s": "list[float] | None",  # what somebody saw a step take
         "operations": "float",  # that were replayed
+        "engine": "ExplainBEngine | None",  # that played it
         "step_time_interval_s": "list[float] | None",  # 8 of 10 draws: step time
         "tokens_per_second_per_gpu_interval": "list[float] | None",  # 8 of 10 draws: throughput
         "peak_memory_interval_bytes": "list[float] | None",  # 8 of 10 draws: memory
@@ -1144,6 +1201,16 @@ SweepNearest = TypedDict(
     total=False,
 )
 
+SweepEngine = TypedDict(
+    "SweepEngine",
+    {
+        "name": "str",  # simgrid or own
+        "version": "str",  # of SimGrid; empty for the engine of our own
+        "difference": "float | None",  # between the step times of both engines, as a share
+    },
+    total=False,
+)
+
 SweepResult = TypedDict(
     "SweepResult",
     {
@@ -1159,6 +1226,7 @@ SweepResult = TypedDict(
         "scalings": "list[SweepScalings]",  # points that differ in the machine's size
         "what_ifs": "list[SweepWhatIfs]",  # changes that gain most
         "nearest": "SweepNearest | None",  # where no point can run: the one that lacks least memory
+        "engine": "SweepEngine | None",  # that played it
     },
     total=False,
 )
@@ -1219,6 +1287,16 @@ PlanSecond = TypedDict(
     total=False,
 )
 
+PlanEngine = TypedDict(
+    "PlanEngine",
+    {
+        "name": "str",  # simgrid or own
+        "version": "str",  # of SimGrid; empty for the engine of our own
+        "difference": "float | None",  # between the step times of both engines, as a share
+    },
+    total=False,
+)
+
 PlanResult = TypedDict(
     "PlanResult",
     {
@@ -1233,6 +1311,7 @@ PlanResult = TypedDict(
         "free_share": "float",  # of a GPU's memory that a plan has to leave
         "best": "list[PlanBest]",  # the best first
         "second": "PlanSecond | None",  # what would put the second first
+        "engine": "PlanEngine | None",  # that played it
         "cost": "dict[str, Any] | None",  # with --price or --power
     },
     total=False,
@@ -1476,6 +1555,16 @@ CollectiveRows = TypedDict(
     total=False,
 )
 
+CollectiveEngine = TypedDict(
+    "CollectiveEngine",
+    {
+        "name": "str",  # simgrid or own
+        "version": "str",  # of SimGrid; empty for the engine of our own
+        "difference": "float | None",  # between the step times of both engines, as a share
+    },
+    total=False,
+)
+
 CollectiveResult = TypedDict(
     "CollectiveResult",
     {
@@ -1486,6 +1575,7 @@ CollectiveResult = TypedDict(
         "ranks": "float",  # that take part
         "guesses": "list[Any]",  # constants behind this that are guesses
         "rows": "list[CollectiveRows]",  # one for each size
+        "engine": "CollectiveEngine | None",  # that played it
         "notes": "list[Any]",  # files of the user's own that were read
     },
     total=False,

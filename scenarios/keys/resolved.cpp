@@ -193,6 +193,7 @@ std::string scenario_yaml(const Scenario& scenario) {
     const std::size_t indent = outer.empty() ? 0 : dot == std::string::npos ? 2 : 4;
     text += fmt::format("{:{}}{}: {}\n", "", indent, key.facts->name, value);
   }
+  if (text.find("\nstrategy:\n") == std::string::npos) text += "strategy: {}\n";  // has to stand
   return text;
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view mark_of_utf8 = "\xEF\xBB\xBF";  // of spreadsheets
 
 bool stands_bare(std::string_view cell) {
-  return cell.find_first_of(",\"\r\n") == std::string_view::npos && !cell.starts_with(mark_of_utf8);
+  return cell.find_first_of(",\"\n") == std::string_view::npos;
 }
 
 }  // namespace

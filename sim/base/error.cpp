@@ -79,20 +79,31 @@ bool leaves_out_parts(std::span<const std::string> few, std::span<const std::str
   return few.size() > 1 && met == few.size();
 }
 
+// Lines stay where they are indented, as an expression with its mark below is: no line of somebody
+// else's can pass for a message.
+std::string in_own_lines(std::string_view text) {
+  std::string result;
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.data() != text.data()) result += line.starts_with("  ") ? "\n" : "\\u000a";
+    result += on_one_line(line);
+  }
+  return result;
+}
+
 }  // namespace
 
 // Cut between letters of UTF-8.
 std::string readable(std::string_view text) {
   constexpr std::size_t longest = 4000, head = 2000, tail = 500;
-  if (text.size() <= longest) return on_one_line(text);
+  if (text.size() <= longest) return in_own_lines(text);
   const auto inside = [&](std::size_t at) {
     return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
   };
   std::size_t from = head, to = text.size() - tail;
   while (from > 0 && inside(from)) --from;
   while (to < text.size() && inside(to)) ++to;
-  return fmt::format("{} ... {} bytes more ... {}", on_one_line(text.substr(0, from)), to - from,
-                     on_one_line(text.substr(to)));
+  return fmt::format("{} ... {} bytes more ... {}", in_own_lines(text.substr(0, from)), to - from,
+                     in_own_lines(text.substr(to)));
 }
 
 std::string to_text(const Problem& problem) {

@@ -6,8 +6,8 @@
 
 namespace stepsim {
 
-// The text on one line, every letter of it seen, or its two ends where it is longer than anybody
-// reads.
+// The text, every letter of it seen and no line of it unindented but the first, or its two ends
+// where it is longer than anybody reads.
 std::string readable(std::string_view text);
 
 }  // namespace stepsim

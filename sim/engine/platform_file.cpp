@@ -83,6 +83,7 @@ std::size_t hosts_of(const XmlElement& element) {
 
 void check_elements(const std::vector<XmlElement>& elements, const std::string& file) {
   std::vector<std::string> names;
+  names.reserve(platform_elements.size());
   for (const std::string_view each : platform_elements) names.push_back(words_in(each).front());
   std::vector<Problem> problems;
   std::size_t hosts = 0;
@@ -135,7 +136,7 @@ int line_of_host(const std::vector<XmlElement>& elements, std::string_view name)
 [[noreturn]] void read_in_child(const std::string& path, int to) {
   const auto say = [&](const char* text) {
     const std::string line = fmt::format("wrong {}\n", text);
-    _exit(write(to, line.data(), line.size()) > 0 ? 1 : 2);
+    _exit(::write(to, line.data(), line.size()) > 0 ? 1 : 2);
   };
   const rlimit long_enough{60, 60};  // seconds; thousands of switches take one
   setrlimit(RLIMIT_CPU, &long_enough);

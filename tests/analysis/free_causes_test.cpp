@@ -1,7 +1,7 @@
 // Steps with one cause free: a collective alone is never slower for it.
 #include <set>
 
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/tiny_program.hpp"
 #include "tests/support/tiny_step.hpp"

@@ -78,6 +78,6 @@ TEST_CASE("an address is used again and again, and letters of a frame may be any
   const RealMemory real = real_of(made);
   CHECK(real.peak == 20);
   REQUIRE(real.frames.size() == 1);
-  CHECK(real.frames[0].frame == "modeling_llama.py:7 for?[2Jward\xEF\xBF\xBD");
+  CHECK(real.frames[0].frame == "modeling_llama.py:7 for\\u001b[2Jward\\xff");
   CHECK(real.failed == 70);
 }

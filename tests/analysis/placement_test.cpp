@@ -106,7 +106,7 @@ TEST_CASE("without room whole pages of segments that expand go back", "[placemen
 
 TEST_CASE("what goes back is what lies idle, and nothing that is used", "[placement]") {
   const bool expandable = GENERATE(false, true);
-  Laid laid{MemoryPlacement(300 * mebi, expandable)};
+  Laid laid{MemoryPlacement(100 * mebi, expandable)};
   std::vector<MemoryPlacement::Address> held;
   std::uint32_t drawn = 1;
   for (int turn = 0; turn < 4000; ++turn) {

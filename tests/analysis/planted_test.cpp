@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "analysis/breakdown.hpp"
-#include "analysis/studies/predict/worker.hpp"
-#include "sim/replay.hpp"
+#include "sim/engine/own/replay.hpp"
+#include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/model/model_catalog.hpp"

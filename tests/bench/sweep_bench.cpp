@@ -71,8 +71,7 @@ Parts parts_of(const std::string& scenario, const std::string& folder) {
   parts.replay = in_worker(replay_alone);
   Outcome outcome;
   const double predicted = processor_seconds_of([&] {
-    outcome = in_worker(
-        [&] { return outcome_of(loaded, predict(loaded, Kept::figures)); });
+    outcome = in_worker([&] { return outcome_of(loaded, predict(loaded, Kept::figures)); });
   });
   const double empty = processor_seconds_of([] { in_worker([] { return std::string(); }); });
   parts.read_out = std::max(0.0, predicted - empty - parts.build - parts.replay);

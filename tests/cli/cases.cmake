@@ -242,7 +242,7 @@ cli("note that says neither yes nor no" ARGS ${compare} @DATA@/${table} CODE 2
 
 # ---- answers ----
 cli("bandwidth table" ARGS ${small} mi300x-8
-  OUTPUT "^all_reduce of 8 ranks on 1 x mi300x-8 .*\n\n +size +time .*\n1 MiB +[0-9.]+ us .* direct +ll +xgmi\\.gpu0>gpu1\n$")
+  OUTPUT "^all_reduce of 8 ranks on 1 x mi300x-8 .*\n\n +size +time .*\n1 MiB +[0-9.]+ us .* direct +ll +xgmi\\.gpu0>gpu1\n\nplayed by SimGrid [34]\\.[0-9]+; the engine of our own finds the same[^\n]*\n$")
 cli("bandwidth as JSON" ARGS ${small} mi300x-8 --json
   KEYS operation node nodes network ranks rows/0/bytes rows/0/time_s rows/0/algbw_GBps rows/0/busbw_GBps
        rows/0/algorithm rows/0/protocol rows/0/busiest_link)
@@ -300,10 +300,6 @@ cli("output to a full device" ARGS show h100-8 CODE 2 SHELL "\"$@\" >/dev/full"
   ERROR "the output could not be written: No space left on device")
 cli("a little output to a full device" ARGS --version CODE 2 SHELL "\"$@\" >/dev/full"
   ERROR "the output could not be written: No space left on device")
-cli("output to a closed pipe" ARGS show h100-8 CODE 2
-  SHELL "{ sleep 0.3; \"$@\"; echo $? >code; } | true; exit $(cat code)")
-cli("comparison to a closed pipe" ARGS ${compare} @ROOT@/${table} CODE 2
-  SHELL "{ sleep 0.3; \"$@\"; echo $? >code; } | true; exit $(cat code)")
 cli("output that is closed" ARGS show h100-8 CODE 2 SHELL "\"$@\" >&-"
   ERROR "the output could not be written: Bad file descriptor")
 

@@ -91,6 +91,7 @@ CASES = {  # name: files, words
     "name of a good file": ({f"a{RAW}.yml": AXOLOTL}, ["run", f"a{RAW}.yml", "--samples", "0"]),
     "name that is no UTF-8": ({b"a\xff\x9b.yaml": key_in(TINY)}, ["run", b"a\xff\x9b.yaml"]),
     "name with lines": ({"a\nstepsim: fine.yaml": key_in(TINY)}, ["run", "a\nstepsim: fine.yaml"]),
+    "value with lines": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", 'stack="x\\nstepsim: fine"']),
     "output that cannot be": ({"a.yaml": TINY}, ["run", "a.yaml", "-o", f"none/{RAW}.h5"]),
     "entry of the catalogue": ({"d/topology/gpus/a.yaml": f'like: h100-sxm\n"{QUOTED}": 1\n'}, ["--data", "d", "--data", data, "show", "a"]),
     "name of an entry": ({f"d/topology/nodes/a{DIRECTED}.yaml": "like: h100-8\n"}, ["--data", "d", "--data", data, "list", "nodes"]),
@@ -137,7 +138,7 @@ def main():
         for what, said in (("output", done.stdout), ("error", done.stderr)):
             look_at(name, what, said, problems)
         quoted += b"\\u202e" in done.stdout + done.stderr
-        if name == "name with lines" and any(line.startswith(b"stepsim: fine") for line in done.stderr.splitlines()):
+        if "lines" in name and any(line.startswith(b"stepsim: fine") for line in done.stderr.splitlines()):
             problems.append(f"{name}: {done.stderr!a} has a line of the file's own")
         for file in [*place.glob("*.csv"), *place.glob("*.html")]:
             if file.name not in (files or {}):

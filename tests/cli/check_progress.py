@@ -39,7 +39,8 @@ assert piped.stdout == answer, "one worker gives another answer"
 
 # The length of a long sweep is known long before a hundredth of it is done.
 leader, follower = pty.openpty()
-sweep = subprocess.Popen([stepsim, "sweep", "llama32-3b-sft-zero3", "--vary", "job.tokens=1e9:1.2e10:1e5", "-j", "1"],
+sweep = subprocess.Popen([stepsim, "sweep", "llama32-3b-sft-zero3", "-j", "1",
+                          "--vary", "job.tokens=1e9:1.3e9:1e6", "--vary", "stack.unexplained=1:1.3:0.001"],
                          stdout=subprocess.PIPE, stderr=follower)
 os.close(follower)
 drawn = ""

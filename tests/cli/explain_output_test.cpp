@@ -82,9 +82,11 @@ TEST_CASE("rows are what is exposed in A less what is in B, and add up to the ga
                   "    0 s\n"
                   "step, gap           12.0 s        8.00 s     +4.00 s  100.0 %\n") !=
         std::string::npos);
-  CHECK(text.find("gather_bytes: with free gather_bytes A would take 9.00 s instead of 12.0 s: the "
-                  "gap would be "
-                  "1.00 s instead\nof 4.00 s\n") != std::string::npos);
+  std::string in_a_line = text;
+  std::ranges::replace(in_a_line, '\n', ' ');
+  CHECK(
+      in_a_line.find("with free gather_bytes A would take 9.00 s instead of 12.0 s: the gap would "
+                     "be 1.00 s instead of 4.00 s") != std::string::npos);
 }
 
 TEST_CASE("what does not fit and what was measured stand below the first sentence", "[cli]") {
@@ -99,24 +101,11 @@ TEST_CASE("what does not fit and what was measured stand below the first sentenc
       "longer\n"));
 }
 
-TEST_CASE("a cause that moves neither step alone is listed apart and stays in the sum", "[cli]") {
-  Explanation e = two_steps();
-  ExplainRow latent = e.rows.front();
-  latent.cause = Cause::module_hooks;
-  latent.seconds = {1};
-  latent.latent = true;
-  e.rows.front().seconds = {3};
-  e.rows.push_back(latent);
-  const std::string text = explanation_text(e);
-  CHECK(text.find("latent, see below     +1.00 s   25.0 %") != std::string::npos);
-  CHECK(text.find("\nlatent: free alone, this cause moves neither step by a thousandth, and would "
-                  "show once others are gone:\nmodule_hooks +1.00 s\n") != std::string::npos);
-}
-
 TEST_CASE("a row says in words what would happen were it free", "[cli]") {
   const Explanation e = two_steps();
   CHECK(counterfactual_text(e, e.rows.front()) ==
-        "with free gather_bytes A would take 9.00 s instead of 12.0 s: the gap closes by 75 %");
+        "with free gather_bytes A would take 9.00 s instead of 12.0 s: the gap would be 1.00 s "
+        "instead of 4.00 s");
 }
 
 TEST_CASE("how many draws agree is said, and how many more there might have been", "[cli]") {

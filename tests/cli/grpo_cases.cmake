@@ -118,7 +118,7 @@ cli("grpo sweep after the learners' ds_config.json has changed" ARGS sweep own.y
     config() { echo '{\"zero_optimization\": {\"stage\": 3, \"reduce_bucket_size\": '$1'}}' >ds_config.json; }
     sed 's/^strategy:.*/strategy: {deepspeed: ds_config.json}/' @ROOT@/tests/cli/grpo-small.yaml >own.yaml
     config 5e8; \"$@\" --shard 1/2 >/dev/null; config 1e8; \"$@\" --shard 2/2 >/dev/null
-    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge s.shard-1-of-2.h5 s.shard-2-of-2.h5; code=$?; rm -r @WORK@/out/ds; exit $code"
+    @BUILD@/stepsim merge s.shard-1-of-2.h5 s.shard-2-of-2.h5; code=$?; rm -r @WORK@/out/ds; exit $code"
   ERROR "s.shard-2-of-2.h5: belongs to another sweep than s.shard-1-of-2.h5")
 cli("grpo interval" ARGS ${production} --samples 4 OUTPUT "step time +[0-9.]+ s in steady state .* likely .* s to .*, by 4 draws of the constants")
 cli("grpo interval as JSON" ARGS ${production} --samples 4 --json KEYS interval_s/1 max_staleness)

@@ -64,6 +64,6 @@ cli("what is set stands over a file's own DeepSpeed file" ARGS show ${foreign} -
 cli("assumptions in an explanation" HEAVY ARGS explain ${foreign} --set strategy.zero=2 --replays 1 --samples 0 --json KEYS ${taken_of_a})
 list(TRANSFORM taken PREPEND claims/0/scenarios/0/asked/ OUTPUT_VARIABLE taken_of_claim)
 cli("assumptions in a claim" HEAVY ARGS check @WORK@/claims.yaml --draws 1 --json KEYS ${taken_of_claim}
-  SHELL "printf 'claims:\n  - {id: a, text: b, scenarios: {x: ${foreign}}, holds: [{value: x.step_time, at_least: 1 us}]}\n' >@WORK@/claims.yaml; \"$@\"")
+  SHELL "printf 'claims:\n  - {id: a, text: b, scenarios: {x: %s}, holds: [{value: x.step_time, at_least: 1 us}]}\n' ${foreign} >@WORK@/claims.yaml; \"$@\"")
 cli("the file of a scenario leaves nothing open" ARGS run @ROOT@/tests/cli/tiny.yaml --samples 0 --json
   OUTPUT "\"assumptions\": \\[\\], ")

@@ -19,7 +19,7 @@ overlay("the last overlay goes before the others" two "${renamed}" ARGS --data t
 overlay("show names an overlay" over "${renamed}" ARGS --data over show h100-8
   OUTPUT "  not of the installed catalogue: over/topology/nodes/h100-8.yaml\n")
 overlay("collective names an overlay" over "${renamed}" ARGS --data over collective all_reduce --cluster h100-8 --sizes 1MiB
-  OUTPUT "\nnote: not of the installed catalogue: over/topology/nodes/h100-8.yaml\n$")
+  OUTPUT "\nnote: not of the installed catalogue: over/topology/nodes/h100-8.yaml\n\nplayed by SimGrid [^\n]+\n$")
 overlay("collective names an overlay in JSON" over "${renamed}" ARGS --data over collective all_reduce --cluster h100-8 --sizes 1MiB --json
   KEYS notes/0)
 overlay("an overlay is named in the output" over "${renamed}" ARGS --data @WORK@/over ${run_it}

@@ -20,12 +20,12 @@ cli("plan of a scenario" ARGS plan llama32-3b-sft-zero3 --samples 0 --top 2 OUTP
 cli("plan that leaves memory" ARGS ${small_plan} --free 80 --top 1 --json
   SHELL "\"$@\" | grep -oE '\"(free_share|tight)\": [0-9.]+' | paste -sd ' '" OUTPUT "^\"tight\": [1-9][0-9]* \"free_share\": 0.8\n$")
 cli("plan that has to be tight" ARGS plan llama-3.1-8b --cluster h100-8 --global-batch 16 --sequence 2048 --samples 0 --free 85 --top 1
-  OUTPUT "[0-9]+ plans come out even. .*[0-9]+ cannot be among.*\nNone leaves 85 % of the memory free: a run may need more than is predicted.\n$")
+  OUTPUT "[0-9]+ plans come out even. .*[0-9]+ cannot be among.*\nNone leaves 85 % of the memory free: a run may need more than is predicted.\n\nthe first plan: played by [^\n]+\n$")
 cli("plan of a GRPO job" ARGS plan grpo-7b-two-nodes --samples 0 --top 2
   OUTPUT "the fastest of [0-9]+ plans is [0-9] learners? on .*, [0-9]+[ \n]engines? of [0-9] GPU")
 cli("plan of a GRPO job that says how many engines there are" ARGS plan own.yaml --samples 0 --top 1
   SHELL "sed 's/async_steps: 0/async_steps: 0\\n  vllm_num_engines: 2/' @ROOT@/tests/cli/grpo-small.yaml >own.yaml; \"$@\""
-  OUTPUT "Engines are as many as find room beside the[ \n]learners; the job says[ \n]2, and --set[ \n]job.vllm_num_engines keeps a number.\n$")
+  OUTPUT "Engines are as many as find room beside the[ \n]learners; the job says[ \n]2, and --set[ \n]job.vllm_num_engines keeps a number.\n\nthe first plan: played by [^\n]+\n$")
 cli("plan of a GRPO job with what is set in its program's words"
   ARGS plan @ROOT@/tests/cli/settings/verl.sh --cluster h100-8 --samples 0 --set actor_rollout_ref.rollout.tensor_model_parallel_size=2
   OUTPUT "the fastest of 1 plans is 4 engines of 2 GPUs: ")

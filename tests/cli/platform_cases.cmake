@@ -12,14 +12,14 @@ function(same_ring name)
     SHELL "cd @WORK@; \"$@\" || exit; shift 2; set -- $(echo \"$@\" | sed 's/--as.*//')
       @BUILD@/stepsim collective all_reduce --cluster \"$@\" --algorithm ring --protocol simple --sizes 1GiB --json |
         grep -o '\"busbw_GBps\": [0-9.e+-]*' | cut -d ' ' -f 2 >ours
-      @BUILD@/tests/ring_on_platform cluster.xml 1073741824 simple >theirs
+      @BUILD@/tests/ring_on_platform cluster.xml 1073741824 simple --log=root.thresh:critical >theirs
       paste ours theirs | awk '{ d = $1 * 1e9 / $2 - 1; print (NF == 2 && d < 1e-6 && d > -1e-6) ? \"same\" : \"not the same: \" $0 }'"
     OUTPUT "\nsame\n$")
 endfunction()
 same_ring("h100-8" export h100-8)
 same_ring("h100-8 x4" export h100-8 --nodes 4)
 same_ring("alps" export alps --nodes 3)
-same_ring("mi300x-roce" export mi300x-roce --nodes 2)
+same_ring("superpod-a100 x2" export superpod-a100 --nodes 2)
 same_ring("l40s-8 over sockets" export l40s-8 --nodes 4 --network ethernet-100g)
 
 cli("an exported platform says power and what it was made from" ARGS export gh200-1 --as simgrid -o out/one.xml
@@ -34,12 +34,11 @@ cli("a platform with settings" ARGS export h100-8 --as simgrid -o out/x.xml --se
   ERROR "--set: expected with a scenario, not with a cluster")
 cli("nodes of a scenario's file" ARGS export @ROOT@/tests/cli/tiny.yaml --nodes 2 --as torchtitan -o out/x.toml CODE 2
   ERROR "--nodes: expected with --as simgrid alone")
-cli("a platform of GPUs that no cable joins" ARGS export h100-pcie-2 --nodes 2 --network ndr-rail --as simgrid -o out/x.xml CODE 2
-  ERROR "no route from rank 0 (node 0 gpu 0) to rank 2 (node 1 gpu 0) on h100-pcie-2")
 
 set(files ${CMAKE_CURRENT_LIST_DIR}/platforms)
-cli("a collective on a platform of SimGrid" ARGS collective all_reduce --platform ${files}/fat-tree.xml --algorithm ring --sizes 1GiB
-  OUTPUT "^all_reduce of 16 ranks on 16 x h100-8 \\(NVIDIA H100 [^)]*\\)\nover ndr-rail \\(costs of its library, cables of [^)]*fat-tree.xml\\)\n.* 1 GiB .* ring .* link_from_")
+cli("a collective on a platform of SimGrid" ARGS collective all_reduce --platform p.xml --algorithm ring --sizes 1GiB
+  SHELL "cp ${files}/fat-tree.xml p.xml; \"$@\""
+  OUTPUT "^all_reduce of 16 ranks on 16 x h100-8 \\(NVIDIA H100 [^)]*\\) over ndr-rail \\(costs of its library,[ \n]cables of p.xml\\)\n.*\n1 GiB .* ring .* link_from_")
 cli("some hosts of a platform" ARGS collective all_reduce --platform ${files}/fat-tree.xml --placement 0,4,8-9 --sizes 1GiB
   OUTPUT "^all_reduce of 4 ranks on 4 x h100-8 ")
 cli("more nodes than a platform has hosts" ARGS collective all_reduce --platform ${files}/fat-tree.xml --nodes 17 --sizes 1GiB CODE 2
@@ -63,8 +62,8 @@ function(on_tiers name)
 endfunction()
 set(tiers --data @ROOT@ --data own collective all_reduce --cluster h100-8 --network tiers --algorithm ring --sizes 1GiB)
 on_tiers("show a network of tiers" ARGS --data @ROOT@ --data own show tiers
-  OUTPUT "^tiers \\(network\\): [^\n]*\n  [0-9]+ switches, places for 8 nodes\n.* tiers.spine.oversubscription .* cables.worn.bandwidth ")
-on_tiers("a cable that is narrower is the busiest" ARGS ${tiers} --nodes 4 OUTPUT " ring +simple +(leaf1.3>spine0.1|spine0.1>leaf1.3)\n")
+  OUTPUT "^tiers \\(network\\): [^\n]*\n  [0-9]+ switches, places for 8 nodes\n.*\ntiers.spine.oversubscription .*\ncables.worn.bandwidth ")
+on_tiers("a cable that is narrower is the busiest" ARGS ${tiers} --nodes 4 OUTPUT " ring +simple +(leaf1.3>spine0.0|spine0.0>leaf1.3)\n")
 on_tiers("nodes that stand elsewhere do not meet it" ARGS ${tiers} --placement 4-7 OUTPUT " ring +simple +leaf[23].[0-7]>spine1.[01]\n")
 on_tiers("more nodes than tiers have places for" ARGS ${tiers} --nodes 9 CODE 2 ERROR "nodes: tiers has places for 8 nodes, not 9")
 on_tiers("a node in two places" ARGS ${tiers} --placement 1,2,1 CODE 2 ERROR "placement: node 1 is listed twice")

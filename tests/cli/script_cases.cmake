@@ -43,7 +43,7 @@ cli("the launcher's GPUs stay on another machine" ARGS show ${openrlhf} --cluste
 cli("more GPUs than the machine has" ARGS run ${openrlhf} --set NUM_GPUS=4 --cluster rtxpro6000-2 --samples 0 --faster 0
   SHELL "\"$@\"; true" OUTPUT "the launcher asks for 4 GPUs of a node, which has 2: these are taken\n")
 cli("an imported script runs as its source does" ARGS import ${openrlhf} --cluster mi300x-8 -o @WORK@/out/script.yaml
-  SHELL "\"$@\" >/dev/null; for each in \"${openrlhf} --cluster mi300x-8\" @WORK@/out/script.yaml; do \"$1\" run $each --samples 0 --json | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.]+'; done | sort | uniq -c | grep -c ' 2 '"
+  SHELL "\"$@\" >/dev/null; { \"$1\" run \"$3\" --cluster mi300x-8 --samples 0 --json; \"$1\" run @WORK@/out/script.yaml --samples 0 --json; } | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.]+' | sort | uniq -c | grep -c ' 2 '"
   OUTPUT "^2\n$")
 
 # ---- what is wrong ----

@@ -131,7 +131,7 @@ cli("a TOML file of no kind" ARGS run @WORK@/own.toml CODE 2 SHELL "printf '[too
 # A scenario that files of the kind can say whole: the file says so, and a step takes as long.
 function(round_trip kind file)
   cli("a scenario as a file of ${kind}${ARGN} and back" ARGS export @ROOT@/tests/cli/settings/${kind}${ARGN}.scenario.yaml --as ${kind} -o ${file}
-    SHELL "set -e; \"$@\" >said; head -n 1 said; sed -n 2p said | sed \"s|^stepsim|$1|\" >again; { \"$1\" run $3 --samples 0 --json; sh -c \"$(cat again) --samples 0 --json\"; } | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.e+]+' | sort | uniq -c | grep -c ' 2 '"
+    SHELL "set -e; \"$@\" >said; head -n 1 said; sed -n 2p said | sed \"s|^stepsim|'$1'|\" >again; { \"$1\" run \"$3\" --samples 0 --json; sh -c \"$(cat again) --samples 0 --json\"; } | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.e+]+' | sort | uniq -c | grep -c ' 2 '"
     OUTPUT "^${file}: 0 keys of the scenario it cannot say\n2\n$")
 endfunction()
 round_trip(accelerate own.sh)

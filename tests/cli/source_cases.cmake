@@ -64,7 +64,7 @@ cli("import --help" ARGS import --help OUTPUT "^usage: stepsim import.*examples:
 cli("an import says from which line each key came" ARGS import ${sft}
   OUTPUT "\n  sequence: 2048 +# sequence_len, line 22\n.*\n  micro_batch: 2 +# micro_batch_size, line 29\n.*\n  optimizer: adamw_torch_8bit +# optimizer, line 31\n")
 cli("an imported scenario runs as its source does" ARGS import ${sft} -o @WORK@/out/own.yaml
-  SHELL "\"$@\" >/dev/null; for each in ${sft} @WORK@/out/own.yaml; do \"$1\" run $each --samples 0 --json | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.]+'; done | sort | uniq -c | grep -c ' 2 '"
+  SHELL "\"$@\" >/dev/null; for each in ${sft} @WORK@/out/own.yaml; do \"$1\" run \"$each\" --samples 0 --json | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.]+'; done | sort | uniq -c | grep -c ' 2 '"
   OUTPUT "^2\n$")
 cli("every key of a source is in one of four lists" ARGS import ${sft} --keys
   OUTPUT "^used +line\n.*sequence_len +22  job.sequence\n.*\nchanges neither time nor memory +line\n.*\nfp16 +empty\n.*\nnot modelled; the result is without it +line\n.*neftune_noise_alpha +26  noise on the embeddings is one more kernel over them\n")

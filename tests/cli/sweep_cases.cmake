@@ -73,19 +73,19 @@ cli("a sweep is the same whoever computes it" ARGS ${small_sweep}
   SHELL "set -e; cd @WORK@/out
     \"$@\" -o one --workers 1 >one.txt; \"$@\" -o many --workers 7 >many.txt
     for i in 1 2 3; do \"$@\" --shard $i/3 -o part >/dev/null; done
-    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge part.shard-3-of-3.h5 part.shard-1-of-3.h5 part.shard-2-of-3.h5 -o merged >merged.txt
+    @BUILD@/stepsim merge part.shard-3-of-3.h5 part.shard-1-of-3.h5 part.shard-2-of-3.h5 -o merged >merged.txt
     cmp one.txt many.txt; cmp one.txt merged.txt; for kind in csv h5; do cmp one.$kind many.$kind; cmp one.$kind merged.$kind; done
     ls | tr '\\n' ' '"
   OUTPUT "^many.csv many.h5 many.txt merged.csv merged.h5 merged.txt one.csv one.h5 one.txt part.shard-1-of-3.h5 part.shard-2-of-3.h5 part.shard-3-of-3.h5 $")
 cli("merge of too few shards" ARGS ${small_sweep} CODE 2
-  SHELL "cd @WORK@/out; \"$@\" --shard 2/3 -o p >/dev/null; ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge p.shard-2-of-3.h5; code=$?; rm p*; exit $code"
+  SHELL "cd @WORK@/out; \"$@\" --shard 2/3 -o p >/dev/null; @BUILD@/stepsim merge p.shard-2-of-3.h5; code=$?; rm p*; exit $code"
   ERROR "3 of 4 points are missing, point 0 first: name every shard")
 cli("merge of the same shard twice" ARGS ${small_sweep} CODE 2
-  SHELL "cd @WORK@/out; \"$@\" --shard 2/3 -o p >/dev/null; ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge p.shard-2-of-3.h5 p.shard-2-of-3.h5; code=$?; rm p*; exit $code"
+  SHELL "cd @WORK@/out; \"$@\" --shard 2/3 -o p >/dev/null; @BUILD@/stepsim merge p.shard-2-of-3.h5 p.shard-2-of-3.h5; code=$?; rm p*; exit $code"
   ERROR "p.shard-2-of-3.h5: has point 1, which p.shard-2-of-3.h5 has as well")
 cli("merge of different sweeps" ARGS ${small_sweep} CODE 2
   SHELL "cd @WORK@/out; \"$@\" --shard 1/2 -o p >/dev/null; \"$@\" --set job.epochs=2 --shard 2/2 -o q >/dev/null
-    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge p.*.h5 q.*.h5; code=$?; rm p* q*; exit $code"
+    @BUILD@/stepsim merge p.*.h5 q.*.h5; code=$?; rm p* q*; exit $code"
   ERROR "q.shard-2-of-2.h5: belongs to another sweep than p.shard-1-of-2.h5")
 cli("merge of what is no sweep" ARGS merge @ROOT@/README.md CODE 2 ERROR "@ROOT@/README.md: is no sweep: not an HDF5 file")
 cli("merge without shards" ARGS merge CODE 2 ERROR_MATCHES "^stepsim: which shards\\? usage: stepsim merge ")
@@ -143,7 +143,7 @@ cli("merge after a config.json has changed" ARGS sweep @WORK@/out/own/own.yaml -
     config() { echo '{\"architectures\": [\"LlamaForCausalLM\"], \"num_hidden_layers\": '$1', \"hidden_size\": 1024, \"intermediate_size\": 4096, \"num_attention_heads\": 8, \"num_key_value_heads\": 8, \"vocab_size\": 32000, \"max_position_embeddings\": 4096}' >config.json; }
     printf 'name: own\\nmodel: config.json\\ncluster: {node: h100-8}\\nstack: deepspeed-hf\\njob: {sequence: 1024}\\nstrategy: {zero: 3}\\n' >own.yaml
     config 4; \"$@\" --shard 1/2 >/dev/null; config 5; \"$@\" --shard 2/2 >/dev/null
-    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge s.shard-1-of-2.h5 s.shard-2-of-2.h5; code=$?; rm -r @WORK@/out/own; exit $code"
+    @BUILD@/stepsim merge s.shard-1-of-2.h5 s.shard-2-of-2.h5; code=$?; rm -r @WORK@/out/own; exit $code"
   ERROR "s.shard-2-of-2.h5: belongs to another sweep than s.shard-1-of-2.h5")
 
 cli("sweep over folders that hold a config.json, and over a name of Hugging Face" ARGS sweep llama32-3b-sft-zero3

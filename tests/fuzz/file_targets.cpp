@@ -9,6 +9,8 @@
 #include "scenarios/import/relaxed_json.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/csv.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/pickle.hpp"
 #include "sim/base/plain_yaml.hpp"
 #include "sim/base/units.hpp"
@@ -82,9 +84,10 @@ void read_json(const std::string& bytes) {
 }
 
 void read_table(const std::string& bytes) {
-  const CsvTable table = parse_csv(bytes, "file.csv");
+  CsvTable table = parse_csv(bytes, "file.csv");
   std::vector<std::vector<std::string>> cells;
-  for (const CsvTable::Row& row : table.rows) cells.push_back(row.cells);
+  for (const CsvTable::Row& row : table.rows) cells.push_back(mapped(row.cells, printable));
+  table.columns = mapped(table.columns, printable);
   const CsvTable again = parse_csv(csv_text(table.columns, cells), "again.csv");
   require(again.columns == table.columns && again.rows.size() == table.rows.size(),
           "CSV is written otherwise than it is read");

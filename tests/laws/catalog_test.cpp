@@ -100,6 +100,33 @@ TEST_CASE("every optimizer's file loads and names its sources", "[laws]") {
   }
 }
 
+TEST_CASE("each constant of each node can be asked at both ends of its range", "[laws]") {
+  for (const std::string& name : names_on(data, node_shelf)) {
+    CAPTURE(name);
+    const ClusterChoice choice{.name = name};
+    for (const NamedConstant& constant : load_cluster(data, choice, {}, {}).constants)
+      for (const double end : {constant.low, constant.high}) {
+        CAPTURE(constant.name, end);
+        const GivenConstant given{constant.name, end};
+        const Gpu::Memory memory = load_cluster(data, choice, {}, {&given, 1}).gpu.memory;
+        CHECK(memory.usable.value <= memory.capacity.value);
+        CHECK(memory.usable.low <= memory.usable.value);
+        CHECK(memory.usable.value <= memory.usable.high);
+      }
+    for (std::uint32_t sample = 0; sample < 8; ++sample) {
+      const Draw draw{.seed = 1, .sample = sample, .of = 8};
+      const Gpu::Memory memory = load_cluster(data, choice, draw, {}).gpu.memory;
+      CHECK(memory.usable.value <= memory.capacity.value);
+    }
+  }
+}
+
+TEST_CASE("more than the capacity cannot be usable", "[laws]") {
+  const GivenConstant given{"gpu.memory.usable", 300e9};
+  CHECK_THROWS_WITH(load_cluster(data, {.name = "mi325x-8"}, {}, {&given, 1}),
+                    Catch::Contains("memory.usable: is more than the capacity"));
+}
+
 TEST_CASE("a key of a GPU's file that nothing reads is refused", "[laws]") {
   for (const std::string& name : names_on(data, gpu_shelf)) {
     Document document = open_entry(data, gpu_shelf, name);

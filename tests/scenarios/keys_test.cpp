@@ -288,6 +288,12 @@ TEST_CASE("a scenario that is written from its values says the same", "[keys]") 
   }
 }
 
+TEST_CASE("a scenario that chooses nothing of its strategy can be read again", "[keys]") {
+  const std::string yaml = scenario_yaml(parse("job: {sequence: 128}\nstrategy: {}\n"));
+  CAPTURE(yaml);
+  CHECK_NOTHROW(parse_scenario(data, yaml, "again.yaml"));
+}
+
 TEST_CASE("a mean behind the limit is written as it was said, with its range", "[keys]") {
   for (const std::string mean :
        {"800", "{value: 800, low: 600, high: 1500, grade: guess, source: \"a log\"}"}) {

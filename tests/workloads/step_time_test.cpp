@@ -135,6 +135,14 @@ TEST_CASE("leaf modules and ordinary sub-groups never make a step longer", "[wor
   CHECK(as_is <= seconds_of(step) * (1 + 1e-9));
 }
 
+TEST_CASE("a sub-group of the update is one tensor at the least", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3);
+  step.strategy.zero.sub_group = 0;
+  const double one_by_one = seconds_of(step);
+  step.strategy.zero.sub_group = 0.4;
+  CHECK(seconds_of(step) == one_by_one);
+}
+
 TEST_CASE("releases that count tensors in hooks, and that clear gradients once", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
   step.strategy.zero.sub_group = 0;

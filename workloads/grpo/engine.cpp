@@ -391,26 +391,43 @@ bool Engine::surely_fit(std::int64_t steps) const {
   return true;
 }
 
-bool Engine::steps_fit(std::int64_t steps) const {
-  if (surely_fit(steps)) return true;
-  std::vector<std::int64_t> more(pools_.size(), 0);
-  for (const Held& h : running_)
-    if (!has_blocks_for(h, steps)) more[h.rank] += blocks_of(h.computed + steps) - h.shared - h.own;
-  for (std::size_t rank = 0; rank < pools_.size(); ++rank)
-    if (more[rank] > pools_[rank].free()) return false;
-  return true;
-}
-
-std::int64_t Engine::steps_together() const {
-  if (!block_may_go_on()) return 1;
-  std::int64_t most = nearest_, low = 1;
-  while (low < most && !steps_fit(most)) {
+// Sequences whose last blocks have room for equally many tokens are counted together: there are as
+// few such numbers as a block has tokens, so no guess looks at all sequences.
+std::int64_t Engine::most_steps(std::size_t rank, std::int64_t most) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> alike;  // tokens, sequences
+  std::vector<std::size_t> places(static_cast<std::size_t>(block_tokens_) + 1, alike.max_size());
+  for (const Held& h : running_) {
+    if (h.rank != rank) continue;
+    const std::int64_t tokens = (h.shared + h.own) * block_tokens_ - h.computed;
+    const bool usual = tokens >= 0 && tokens <= block_tokens_;
+    std::size_t own = alike.size();
+    std::size_t& place = usual ? places[static_cast<std::size_t>(tokens)] : own;
+    place = std::min(place, alike.size());
+    if (place == alike.size()) alike.emplace_back(tokens, 0);
+    ++alike[place].second;
+  }
+  const auto fit = [&](std::int64_t steps) {
+    std::int64_t more = 0;
+    for (const auto& [tokens, sequences] : alike)
+      if (steps > tokens) more += sequences * blocks_of(steps - tokens);
+    return more <= pools_[rank].free();
+  };
+  std::int64_t low = 1;
+  while (low < most && !fit(most)) {
     const std::int64_t middle = low + (most - low) / 2;
-    if (middle > low && steps_fit(middle))
+    if (middle > low && fit(middle))
       low = middle;
     else
       most = std::max(low, middle > low ? middle - 1 : low);
   }
+  return most;
+}
+
+std::int64_t Engine::steps_together() const {
+  if (!block_may_go_on()) return 1;
+  std::int64_t most = nearest_;
+  for (std::size_t rank = 0; rank < pools_.size() && !surely_fit(most); ++rank)
+    most = most_steps(rank, most);
   return most;
 }
 

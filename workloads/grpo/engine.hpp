@@ -170,7 +170,7 @@ class Engine {
   void lose(Sequence& sequence);
   bool block_may_go_on() const;
   std::int64_t steps_together() const;
-  bool steps_fit(std::int64_t steps) const;
+  std::int64_t most_steps(std::size_t rank, std::int64_t most) const;
   bool surely_fit(std::int64_t steps) const;
   std::int64_t blocks_of(std::int64_t tokens) const;
   std::int64_t shareable(const Sequence& sequence) const;

@@ -5,9 +5,8 @@
 
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
-#include "analysis/studies/predict/worker.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/process/worker.hpp"
 
 namespace stepsim {
 namespace {
@@ -81,11 +80,7 @@ ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::st
     tasks.emplace_back([&] {
       std::vector<Setting> with = settings;
       with.push_back(at_other_end(constant));
-      try {
-        return costs_with(data, source, with);
-      } catch (const UserError&) {  // held by a rule, as a capacity is by what is usable of it
-        return costs_with(data, source, settings);
-      }
+      return costs_with(data, source, with);
     });
   const std::vector<ByCause<double>> answers = in_workers(tasks, usual_workers());
   const ByCause<double>& stated = answers.front();

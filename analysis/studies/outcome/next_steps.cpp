@@ -10,9 +10,10 @@
 namespace stepsim {
 namespace {
 
-// So many operations are replayed in all: a second or two. A GRPO job counts as a long step.
+// So many operations are replayed in all: a second or two. A GRPO job counts as a long step, and as
+// a longer one where its engines have much to do.
 constexpr std::size_t most_operations = 400'000, operations_of_grpo = 50'000;
-constexpr std::size_t fewest_tried = 4;
+constexpr std::size_t events_of_an_operation = 4, fewest_tried = 4;
 
 std::vector<Setting> with(const NextStepQuestion& question, const std::vector<Setting>& change) {
   std::vector<Setting> settings = question.settings;
@@ -91,9 +92,11 @@ std::vector<std::vector<Setting>> possible_changes(const NextStepQuestion& quest
   return changes;
 }
 
-std::size_t steps_to_try(const Scenario& scenario) {
+std::size_t steps_to_try(const NextStepQuestion& question) {
   const std::size_t each =
-      scenario.grpo ? operations_of_grpo : count_operations(step_input(scenario));
+      question.scenario.grpo
+          ? std::max(operations_of_grpo, question.events / events_of_an_operation)
+          : count_operations(step_input(question.scenario));
   return std::max(fewest_tried, most_operations / std::max<std::size_t>(each, 1));
 }
 
@@ -103,7 +106,7 @@ FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
   std::vector<std::vector<Setting>> changes =
       possible_changes(question, same_job_changes(question.data, question.scenario));
   const std::size_t allowed =
-      question.all ? changes.size() : std::min(changes.size(), steps_to_try(question.scenario));
+      question.all ? changes.size() : std::min(changes.size(), steps_to_try(question));
   FasterSteps result{{}, allowed, changes.size() - allowed, true};
   changes.resize(allowed);
   if (!question.stated) changes.emplace_back();  // the scenario as it is

@@ -31,6 +31,7 @@ struct NextStepQuestion {
   Progress progress{};
   std::optional<Outcome> stated{};  // of the scenario as it is, where that is known
   bool all = false;                 // however long the step is; else the most promising are tried
+  std::size_t events = 0;           // of a GRPO job's own run, where it is known
 };
 
 struct FasterSteps {

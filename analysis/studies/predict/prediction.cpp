@@ -55,11 +55,12 @@ StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
   const Trace& trace = step.trace;
   StepFigures figures;
   figures.step_time = trace.makespan;
-  figures.tokens_per_second_per_gpu =
-      tokens_per_second_per_gpu(scenario, program.tokens, figures.step_time);
+  const auto loss = loss_cost(scenario);
+  const Seconds whole = loss ? loss->step : trace.makespan;
+  figures.tokens_per_second_per_gpu = tokens_per_second_per_gpu(scenario, program.tokens, whole);
   if (const auto length = run_length(scenario))
-    figures.wall = wall_of(scenario.job, *length, figures.step_time, saving_cost(scenario),
-                           resuming_cost(scenario));
+    figures.wall =
+        wall_of(scenario.job, *length, whole, saving_cost(scenario), resuming_cost(scenario));
   if (asked == Asked::times) return figures;
   figures.memory = memory_of(scenario, program, trace).needed();
   if (const auto energy = energy_of(scenario, step)) {
@@ -84,19 +85,18 @@ Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how) {
   result.operations = step.operations;
   result.played_by = trace.by;
   result.step_time = trace.makespan;
-  result.tokens_per_second_per_gpu =
-      tokens_per_second_per_gpu(scenario, program.tokens, result.step_time);
+  // A job is made of steps that end.
+  const Seconds whole = result.loss ? result.loss->step : trace.makespan;
+  result.tokens_per_second_per_gpu = tokens_per_second_per_gpu(scenario, program.tokens, whole);
   result.flops = program.flops;
-  const double possible = result.step_time.value * scenario.cluster.gpu.peak.bf16.value.value;
+  const double possible = whole.value * scenario.cluster.gpu.peak.bf16.value.value;
   result.utilisation = program.flops.total() / possible;
   result.utilisation_in_rows =
       (program.flops.matrices + program.flops.attention_in_rows) / possible;
-  result.iterations_per_second =
-      static_cast<double>(scenario.job.accumulation) / result.step_time.value;
+  result.iterations_per_second = static_cast<double>(scenario.job.accumulation) / whole.value;
   result.length = run_length(scenario);
   if (result.length)
-    result.wall =
-        wall_of(scenario.job, *result.length, result.step_time, result.saving, result.resuming);
+    result.wall = wall_of(scenario.job, *result.length, whole, result.saving, result.resuming);
   result.energy = energy_of(scenario, step);
   if (result.length)
     result.job_energy = job_energy_of(result.energy, result.step_time, result.wall,

@@ -16,7 +16,9 @@
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
 #include "scenarios/recipes.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
@@ -84,28 +86,50 @@ constexpr std::array<std::string_view, 4> depth_keys{"num_hidden_layers", "n_lay
                                                      "num_layers"};
 constexpr std::uint32_t most_layers = 4;
 
+// Keys that the reader of a cut model does not ask for, or nothing that it complains about.
+Words unread_keys(Document& document) {
+  try {
+    const Table model = document.root().table("model");
+    read_hf_config(model, model.text_or("name", ""));
+    document.finish();
+    return {};
+  } catch (const UserError& error) {
+    return mapped(error.problems(), [](const Problem& problem) { return problem.key; });
+  }
+}
+
 // In one line.
 std::string cut_model(const std::string& data, const std::string& name, Dice& dice) {
   const Document entry = open_entry(data, model_shelf, name);
-  Document document =
-      parse_document(fmt::format("model: {}\n", entry.root().one_line("config")), name);
   const Table model = entry.root().table("config");
   const std::string inner = model.is_mapping("text_config") ? "text_config" : "";
   const Table config = inner.empty() ? model : model.table(inner);
-  const auto depth = std::ranges::find_if(depth_keys, [&](auto key) { return config.has(key); });
-  const std::size_t kept = 1 + below(dice, most_layers);
-  if (depth != depth_keys.end()) {
-    const auto layers = static_cast<std::size_t>(config.integer(*depth, 1, 1 << 16));
-    const std::size_t left = std::min(kept, layers), from = below(dice, layers - left + 1);
-    for (const std::string& key : config.keys()) {
-      const auto value = key == *depth ? std::optional(std::to_string(left))
-                                       : cut_value(config, key, layers, left, from);
-      const Words path = inner.empty() ? Words{"model", key} : Words{"model", inner, key};
-      if (value) document.set(path, *value);
-    }
-  }
-  document.set(Words{"model", "name"}, name);
-  return document.root().one_line("model");
+  const auto known = std::ranges::find_if(depth_keys, [&](auto key) { return config.has(key); });
+  const std::string depth(known == depth_keys.end() ? "" : *known);
+  const auto layers =
+      depth.empty() ? std::size_t{0} : static_cast<std::size_t>(config.integer(depth, 1, 1 << 16));
+  const std::size_t left = std::min<std::size_t>(1 + below(dice, most_layers), layers);
+  const std::size_t from = below(dice, layers - left + 1);
+  Words unread;
+  const auto cut = [&] {
+    Document document = parse_document(fmt::format("model: {{name: {}}}\n", name), name);
+    const auto put = [&](const Table& table, Words path) {
+      for (const std::string& key : table.keys()) {
+        path.push_back(key);
+        const auto value = key == depth ? std::optional(std::to_string(left))
+                                        : cut_value(table, key, layers, left, from);
+        if (key != inner && !holds(unread, fmt::format("{}", fmt::join(path, "."))))
+          document.set(path, value.value_or(table.one_line(key)));
+        path.pop_back();
+      }
+    };
+    put(model, {"model"});
+    if (!inner.empty()) put(config, {"model", inner});
+    return document;
+  };
+  Document first = cut();
+  unread = unread_keys(first);
+  return cut().root().one_line("model");
 }
 
 // ---- values
@@ -157,8 +181,6 @@ Vocabulary vocabulary_of(const std::string& data) {
           {"strategy.lora.modules", {"[q_proj, v_proj]", "[o_proj]", "[gate_proj]", "[nowhere]"}},
           {"strategy.deepspeed_version", {"0.5.10", "0.16.0", "0.17.6", "0.18.6", "0.19.7"}},
           {"strategy.pipeline_parallel.layers", {"[1, 1]", "[1, 2]", "[2, 2]", "[1, 1, 1, 1]"}},
-          {"strategy.deepspeed", {}},  // names a file
-          {"strategy.deepspeed_except", {}},
           {"recipe", names_on(data, recipe_shelf)},
           {"job.method", {"sft", "dpo", "kto"}},
           {"job.num_learners_per_node", {"[1]", "[2]", "[4]", "[1, 1]"}}};
@@ -179,6 +201,12 @@ std::string draw_value(const KeyFacts& facts, const std::string& usual, Dice& di
   }
 }
 
+// They name files of other programs, or speak of them.
+bool speaks_of_files(const KeyFacts& facts) {
+  return facts.example.ends_with(".json") || facts.example.ends_with(".xml") ||
+         facts.name == "deepspeed_except";
+}
+
 template <class Subject>
 void draw_block(const Block<Subject>& block, std::string_view subject, const Vocabulary& words,
                 Dice& dice, std::vector<Setting>& settings) {
@@ -186,11 +214,11 @@ void draw_block(const Block<Subject>& block, std::string_view subject, const Voc
   if (!own && !one_in(dice, 5)) return;
   for (const Key<Subject>& key : block.keys) {
     const KeyFacts& facts = key.facts;
-    if (!facts.required && !one_in(dice, own ? 8 : 3)) continue;
+    if (speaks_of_files(facts) || (!facts.required && !one_in(dice, own ? 8 : 3))) continue;
     const std::string path =
         fmt::format("{}{}{}.{}", subject, own ? "" : ".", block.name, facts.name);
     if (const auto known = words.find(path); known != words.end()) {
-      if (!known->second.empty()) settings.emplace_back(path, any_of(known->second, dice));
+      settings.emplace_back(path, any_of(known->second, dice));
       continue;
     }
     const std::string said = key.text == nullptr ? "" : key.text(facts, Subject{});
@@ -262,17 +290,15 @@ std::vector<std::string> keys_that_are_drawn() {
   std::vector<std::string> keys;
   const auto add = [&](std::string_view subject, const auto& block) {
     for (const auto& key : block.keys)
-      keys.push_back(fmt::format("{}{}{}.{}", subject, block.name.empty() ? "" : ".", block.name,
-                                 key.facts.name));
+      if (!speaks_of_files(key.facts))
+        keys.push_back(fmt::format("{}{}{}.{}", subject, block.name.empty() ? "" : ".", block.name,
+                                   key.facts.name));
   };
   for (const auto& block : cluster_blocks()) add("cluster", block);
   for (const auto& block : job_blocks()) add("job", block);
   for (const auto& block : grpo_blocks()) add("job", block);
   add("job", grpo_switches());
   for (const auto& block : strategy_blocks()) add("strategy", block);
-  std::erase_if(keys, [](const std::string& key) {
-    return key.starts_with("strategy.deepspeed") && !key.ends_with("version");
-  });
   return keys;
 }
 
@@ -302,7 +328,7 @@ bool mend(std::vector<Setting>& settings, const std::vector<Problem>& problems, 
 }
 
 std::string yaml_of(std::span<const Setting> settings) {
-  Document document = parse_document("name: drawn\n", "drawn.yaml");
+  Document document = parse_document("name: drawn\nstrategy: {}\n", "drawn.yaml");
   for (const auto& [key, value] : settings) {
     if (names_constant(key))
       document.set(std::array<std::string, 2>{"constants", key}, value);

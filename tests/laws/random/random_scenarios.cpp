@@ -1,3 +1,4 @@
+// random_scenarios --show SEED: the scenario that a message names by its seed.
 // random_scenarios COUNT [SEED [FOLDER EVERY]]: draws scenarios until so many are legal, and holds
 // each against the laws; of them each EVERY-th is kept in FOLDER. Exit code 1: a law is broken.
 // What breaks it is printed with as few keys as still do.
@@ -21,7 +22,8 @@ namespace stepsim {
 namespace {
 
 const std::string data = STEPSIM_SOURCE_DATA;
-constexpr rlim_t most_seconds = 20;     // of a processor, for one scenario and all laws
+constexpr rlim_t most_seconds = 20;  // of a processor, for one scenario and all laws
+[[maybe_unused]] constexpr rlim_t most_bytes = rlim_t{3} << 30;
 constexpr int most_mended = 12;         // refusals of one draw
 constexpr std::size_t most_shrunk = 3;  // of one law
 
@@ -35,11 +37,17 @@ struct Drawn {
 };
 
 // What never ends is ended, and is a worker's death.
-void limit_time() {
-  rlimit limit{};
-  getrlimit(RLIMIT_CPU, &limit);
-  limit.rlim_cur = static_cast<rlim_t>(processor_seconds()) + most_seconds;
-  setrlimit(RLIMIT_CPU, &limit);
+void limit_resources() {
+  const auto limit = [](auto resource, rlim_t most) {
+    rlimit limits{};
+    getrlimit(resource, &limits);
+    limits.rlim_cur = std::min(limits.rlim_max, most);
+    setrlimit(resource, &limits);
+  };
+  limit(RLIMIT_CPU, static_cast<rlim_t>(processor_seconds()) + most_seconds);
+#ifndef STEPSIM_SANITIZED  // which takes very many addresses at once
+  limit(RLIMIT_AS, most_bytes);
+#endif
 }
 
 // `look`: in this process, or from a worker, which may die.
@@ -55,7 +63,7 @@ Drawn draw_one(std::uint64_t seed, const Look& look) {
 }
 
 Verdict look_here(const std::vector<Setting>& settings, std::uint64_t seed) {
-  limit_time();
+  limit_resources();
   return examine(data, settings, seed);
 }
 
@@ -76,8 +84,10 @@ struct Tally {
 // broken.
 std::vector<Setting> shrunk(std::vector<Setting> settings, const std::string& law,
                             std::uint64_t seed) {
+  constexpr double patience = 60;  // s of a processor
+  const double begun = processor_seconds();
   const auto still = [&](const std::vector<Setting>& fewer) {
-    return look_apart(fewer, seed).law == law;
+    return processor_seconds() < begun + patience && look_apart(fewer, seed).law == law;
   };
   const auto leave_out = [&](const auto& which) {
     std::vector<Setting> fewer = settings;
@@ -102,10 +112,18 @@ std::vector<Setting> shrunk(std::vector<Setting> settings, const std::string& la
 void report(const Drawn& drawn, std::uint64_t seed, Tally& tally) {
   const Verdict& verdict = drawn.verdict;
   ++tally.broken;
-  if (++tally.laws_broken[verdict.law] > most_shrunk) return;
-  fmt::print("\nbroken: {}: {}\nseed {}:\n{}", verdict.law, verdict.detail, seed,
-             yaml_of(shrunk(drawn.settings, verdict.law, seed)));
+  fmt::print("\nseed {} breaks: {}: {}\n", seed, verdict.law, verdict.detail);
+  if (++tally.laws_broken[verdict.law] <= most_shrunk)
+    fmt::print("{}", yaml_of(shrunk(drawn.settings, verdict.law, seed)));
   std::fflush(stdout);
+}
+
+// What a seed stands for.
+int show(std::uint64_t seed) {
+  const Drawn drawn = draw_one(seed, look_apart);
+  fmt::print("{}{}: {}\n", yaml_of(drawn.settings), drawn.verdict.law, drawn.verdict.detail);
+  for (const Problem& problem : drawn.verdict.refused) fmt::print("{}\n", to_text(problem));
+  return drawn.verdict.law.empty() ? 0 : 1;
 }
 
 struct Question {
@@ -160,6 +178,8 @@ int draw_all(const Question& question) {
 
 int main(int argc, char** argv) {
   stepsim::Question question;
+  if (argc > 2 && std::string_view(argv[1]) == "--show")
+    return stepsim::show(std::strtoull(argv[2], nullptr, 10));
   if (argc > 1) question.count = std::strtoull(argv[1], nullptr, 10);
   if (argc > 2) question.seed = std::strtoull(argv[2], nullptr, 10);
   if (argc > 4) question.folder = argv[3], question.every = std::strtoull(argv[4], nullptr, 10);

@@ -158,7 +158,7 @@ Breach bounds_lie_below(const Case& c) {
 }
 
 Breach figures_are_those_of_studies(const Case& c) {
-  const StepFigures figures = step_figures(c.scenario, {}, Asked::times_and_memory);
+  const StepFigures figures = step_figures(c.scenario, {}, Asked::everything);
   return first_of({differ("step time", figures.step_time.value, c.found.step_time.value, 0),
                    differ("memory", figures.memory, c.found.memory.needed(), 0),
                    differ("whole job", figures.wall.value, c.found.wall.value, 0)});

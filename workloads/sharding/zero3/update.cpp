@@ -31,15 +31,16 @@ void Zero3Update::find_norms(std::size_t groups, double part) {
 }
 
 // Sub-group by sub-group: a norm that everybody waits for, a loop over all tensors of the model to
-// clear their gradients, the update. Sub-groups of size 0 are one tensor each, so the loop is
-// quadratic in the number of tensors.
+// clear their gradients, the update. A sub-group is one tensor at the least, as those of size 0
+// are, so the loop is quadratic in the number of tensors.
 void Zero3Update::run() {
   const StepInput& input = writer_.input();
   const double core = input.cluster.node.host.core_speed.value.value;
   const double shard = trained_.parameters / writer_.sharers();
   const double size = input.strategy.zero.sub_group;
+  const double most = std::max(1.0, trained_.count);
   const auto groups =
-      static_cast<std::size_t>(size <= 0 ? trained_.count : std::max(1.0, std::ceil(shard / size)));
+      static_cast<std::size_t>(size <= 0 ? most : std::clamp(std::ceil(shard / size), 1.0, most));
   const double count = static_cast<double>(groups);
   const double part = shard / count;
   writer_.context = {Phase::optimizer, -1, -1};
