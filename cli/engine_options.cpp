@@ -25,10 +25,13 @@ Player player_of(const Options& options) {
 
 Record played_record(const std::optional<PlayedBy>& by) {
   return parts_if("engine", "that played it", by, [](const PlayedBy& each) -> Records {
-    const bool simgrid = each.engine == EngineKind::simgrid;
-    return {{"name", "simgrid or own", simgrid ? "simgrid" : "own"},
-            {"version", "of SimGrid; empty for the engine of our own", each.version},
-            {"difference", "between the step times of both engines, as a share", each.difference}};
+    return {{"name", "simgrid, own, or both where only some replays were SimGrid's",
+             each.simgrid == 0 ? "own"
+             : each.own == 0   ? "simgrid"
+                               : "both"},
+            {"version", "of SimGrid; empty where it played nothing", each.version},
+            {"difference", "between the makespans of both engines, the largest, as a share",
+             each.difference}};
   });
 }
 

@@ -27,12 +27,6 @@ void require_sound(const std::string& name, std::span<const Change> changes) {
 
 }  // namespace
 
-bool has_changes(const Platform& platform) {
-  const auto changes = [](const auto& part) { return !part.changes.empty(); };
-  return std::ranges::any_of(platform.links, changes) ||
-         std::ranges::any_of(platform.devices, changes);
-}
-
 void validate(const Platform& platform) {
   for (const Link& link : platform.links) {
     require(std::isfinite(link.capacity.value) && link.capacity.value > 0,

@@ -47,9 +47,6 @@ struct Platform {
   std::optional<double> lost_at{};
 };
 
-// Whether anything changes while a program runs.
-bool has_changes(const Platform& platform);
-
 // Throws std::logic_error on what no input file may cause: a capacity of zero, an unknown engine.
 void validate(const Platform& platform);
 

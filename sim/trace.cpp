@@ -10,16 +10,18 @@ constexpr std::string_view simgrid_name = "SimGrid ";
 }  // namespace
 
 std::string name_of(const PlayedBy& by) {
-  return by.engine == EngineKind::simgrid ? std::string(simgrid_name) + by.version : "own";
+  return by.simgrid > 0 ? std::string(simgrid_name) + by.version : "own";
 }
 
 PlayedBy played_by(std::string_view name) {
-  if (!name.starts_with(simgrid_name)) return {};
-  return {.engine = EngineKind::simgrid, .version = std::string(name.substr(simgrid_name.size()))};
+  if (!name.starts_with(simgrid_name)) return {.own = 1};
+  return {.simgrid = 1, .version = std::string(name.substr(simgrid_name.size()))};
 }
 
 PlayedBy together(const PlayedBy& one, const PlayedBy& other) {
-  PlayedBy both = one.engine == EngineKind::simgrid ? one : other;
+  PlayedBy both = one.simgrid > 0 ? one : other;
+  both.own = one.own + other.own;
+  both.simgrid = one.simgrid + other.simgrid;
   both.simgrid_would_take = one.simgrid_would_take + other.simgrid_would_take;
   if (one.difference && other.difference)
     both.difference = std::max(*one.difference, *other.difference);

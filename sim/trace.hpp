@@ -34,29 +34,28 @@ struct Repeat {
   }
 };
 
-enum class EngineKind : std::uint8_t { own, simgrid };
-
-// The engine that passed the time of a trace, and how the other one compares with it.
+// The engines that passed the time of one replay or of several, and how they compare.
 struct PlayedBy {
-  EngineKind engine = EngineKind::own;
+  std::uint32_t own = 0, simgrid = 0;  // replays whose times are those of that engine
   std::string version{};               // of SimGrid
-  std::optional<double> difference{};  // share by which the makespans differ; one alone: nothing
+  std::optional<double> difference{};  // the largest, as a share of a makespan; nothing: one alone
   std::string furthest{};              // where the traces differ most; asked for by `both` alone
-  double simgrid_would_take = 0;       // s; it was left out because that is too long
+  double simgrid_would_take = 0;       // s, for the replays that are left to the own engine
 
-  // Times of the trace are exact to so many seconds: SimGrid ends what has less than that left.
-  double resolution() const { return engine == EngineKind::simgrid ? 4e-12 : 0; }
+  // Times of the trace are exact to so many seconds. SimGrid ends whatever has less than its
+  // precision of 1e-12 s left, and a span has two ends on either side of a comparison.
+  double resolution() const { return simgrid > 0 ? 4e-12 : 0; }
 
   static auto fields(auto& self) {
-    return std::tie(self.engine, self.version, self.difference, self.furthest,
+    return std::tie(self.own, self.simgrid, self.version, self.difference, self.furthest,
                     self.simgrid_would_take);
   }
 };
 
-// "SimGrid 3.32" or "own".
+// "SimGrid 3.32" or "own", as files say it, and back.
 std::string name_of(const PlayedBy& by);
 PlayedBy played_by(std::string_view name);
-// What is said of a result that both went into.
+// The engines of a result that the replays of both went into.
 PlayedBy together(const PlayedBy& one, const PlayedBy& other);
 
 struct Trace {

@@ -46,13 +46,16 @@ void add_costs(std::string& text, std::string_view where, const Communication& c
 void add_host(std::string& text, const Cluster& cluster, Rank rank) {
   const Device device = device_of(cluster, rank);
   const Gpu& gpu = cluster.gpu;
+  // At rest, with one core busy, and with all: a GPU has one.
+  const double at_rest = gpu.draw ? gpu.draw->idle.number() : gpu.power.number();
+  const double busy = gpu.draw ? gpu.draw->compute.number() : gpu.power.number();
   text += fmt::format("    <host id=\"{}\" speed=\"{}f\">\n", in_xml(device.name),
                       gpu.gemm.rate.number() * device.speed);
   for (const auto& [name, value] :
        {std::pair<std::string_view, std::string>{"gpu", gpu.name},
         {"node", cluster.node.name},
         {"memory_bytes", fmt::format("{}", gpu.memory.usable.number())},
-        {"wattage_per_state", fmt::format("{0}:{0}:{0}", gpu.power.number())}})
+        {"wattage_per_state", fmt::format("{0}:{1}:{1}", at_rest, busy)}})
     text += fmt::format("      <prop id=\"{}\" value=\"{}\"/>\n", name, in_xml(value));
   text += "    </host>\n";
 }

@@ -161,9 +161,9 @@ RunLost = TypedDict(
 RunEngine = TypedDict(
     "RunEngine",
     {
-        "name": "str",  # simgrid or own
-        "version": "str",  # of SimGrid; empty for the engine of our own
-        "difference": "float | None",  # between the step times of both engines, as a share
+        "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
+        "version": "str",  # of SimGrid; empty where it played nothing
+        "difference": "float | None",  # between the makespans of both engines, the largest, as a share
     },
     total=False,
 )
@@ -402,9 +402,9 @@ GrpoCost = TypedDict(
 GrpoEngine = TypedDict(
     "GrpoEngine",
     {
-        "name": "str",  # simgrid or own
-        "version": "str",  # of SimGrid; empty for the engine of our own
-        "difference": "float | None",  # between the step times of both engines, as a share
+        "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
+        "version": "str",  # of SimGrid; empty where it played nothing
+        "difference": "float | None",  # between the makespans of both engines, the largest, as a share
     },
     total=False,
 )
@@ -790,9 +790,9 @@ GrpoMemoryResult = TypedDict(
 ExplainAEngine = TypedDict(
     "ExplainAEngine",
     {
-        "name": "str",  # simgrid or own
-        "version": "str",  # of SimGrid; empty for the engine of our own
-        "difference": "float | None",  # between the step times of both engines, as a share
+        "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
+        "version": "str",  # of SimGrid; empty where it played nothing
+        "difference": "float | None",  # between the makespans of both engines, the largest, as a share
     },
     total=False,
 )
@@ -842,9 +842,9 @@ ExplainA = TypedDict(
 ExplainBEngine = TypedDict(
     "ExplainBEngine",
     {
-        "name": "str",  # simgrid or own
-        "version": "str",  # of SimGrid; empty for the engine of our own
-        "difference": "float | None",  # between the step times of both engines, as a share
+        "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
+        "version": "str",  # of SimGrid; empty where it played nothing
+        "difference": "float | None",  # between the makespans of both engines, the largest, as a share
     },
     total=False,
 )
@@ -1204,9 +1204,9 @@ SweepNearest = TypedDict(
 SweepEngine = TypedDict(
     "SweepEngine",
     {
-        "name": "str",  # simgrid or own
-        "version": "str",  # of SimGrid; empty for the engine of our own
-        "difference": "float | None",  # between the step times of both engines, as a share
+        "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
+        "version": "str",  # of SimGrid; empty where it played nothing
+        "difference": "float | None",  # between the makespans of both engines, the largest, as a share
     },
     total=False,
 )
@@ -1290,9 +1290,9 @@ PlanSecond = TypedDict(
 PlanEngine = TypedDict(
     "PlanEngine",
     {
-        "name": "str",  # simgrid or own
-        "version": "str",  # of SimGrid; empty for the engine of our own
-        "difference": "float | None",  # between the step times of both engines, as a share
+        "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
+        "version": "str",  # of SimGrid; empty where it played nothing
+        "difference": "float | None",  # between the makespans of both engines, the largest, as a share
     },
     total=False,
 )
@@ -1558,9 +1558,9 @@ CollectiveRows = TypedDict(
 CollectiveEngine = TypedDict(
     "CollectiveEngine",
     {
-        "name": "str",  # simgrid or own
-        "version": "str",  # of SimGrid; empty for the engine of our own
-        "difference": "float | None",  # between the step times of both engines, as a share
+        "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
+        "version": "str",  # of SimGrid; empty where it played nothing
+        "difference": "float | None",  # between the makespans of both engines, the largest, as a share
     },
     total=False,
 )

@@ -14,7 +14,8 @@
 
 namespace stepsim {
 
-// `automatic` is SimGrid unless that would take too long; `both` also says where they differ most.
+// `automatic` is SimGrid unless that would take too long. `both` compares whole traces, and says
+// where they differ most.
 enum class EngineChoice : std::uint8_t { automatic, own, simgrid, both };
 inline constexpr std::array<std::string_view, 4> engine_choice_names{"auto", "own", "simgrid",
                                                                      "both"};
@@ -28,7 +29,8 @@ class Player {
   explicit Player(EngineChoice choice, std::vector<std::string> settings = {});
 
   // SimGrid's replays run in a process of their own, and the own engine plays beside each of them:
-  // where the makespans differ by more than a billionth, throws std::logic_error. Throws
+  // where the makespans, or under `both` any times, differ by more than a billionth of the
+  // makespan, throws std::logic_error. Throws
   // MachineError where SimGrid cannot be loaded or is ended.
   Trace play(const Platform& platform, const OpGraph& graph,
              Watched watched = Watched::everything) const;

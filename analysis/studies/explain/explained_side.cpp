@@ -81,6 +81,15 @@ void require_start(const NamedStep& step, const GrpoPrediction& p) {
                               p.memory.failure.value_or("an engine cannot start")));
 }
 
+// A step in which a GPU is lost ends early, which is no advantage.
+void require_end(const NamedStep& step, const Prediction& p) {
+  if (!p.loss) return;
+  throw UserError(
+      fmt::format("{}: has no whole step to compare: {} is lost after {} "
+                  "(cluster.events)",
+                  step.label, p.loss->what, to_text(p.loss->at)));
+}
+
 // Rows and tokens of a step, all ranks.
 void count_work(const Scenario& scenario, ExplainedSide& side) {
   const Job& job = scenario.job;
@@ -106,6 +115,7 @@ ExplainedStep observe(const NamedStep& step, const Player& player) {
     const Scenario& scenario = step.scenario;
     if (!scenario.grpo) {
       const Prediction p = predict(scenario, Kept::run, {.player = player});
+      require_end(step, p);
       return ExplainedStep{side_of(p), path_parts(p.run.graph, p.run.trace, scenario.model.layers)};
     }
     const GrpoPrediction p = predict_grpo(scenario, {.player = player});

@@ -319,7 +319,11 @@ Outcome evaluate(const std::string& data, const std::string& scenario,
   }
   try {
     if (loaded.grpo) return outcome_of(loaded, predict_grpo(loaded));
-    return outcome_of(loaded, predict(loaded, Kept::figures));
+    const Prediction p = predict(loaded, Kept::figures);
+    if (p.loss)
+      return impossible(fmt::format("{} is lost after {}: the step ends there", p.loss->what,
+                                    to_text(p.loss->at)));
+    return outcome_of(loaded, p);
   } catch (const UserError& error) {  // a sound scenario that the machine cannot carry out
     return impossible(first_of(error));
   }

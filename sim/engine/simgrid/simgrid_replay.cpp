@@ -418,7 +418,7 @@ Trace simgrid_replay(const Platform& platform, const OpGraph& graph, Watched wat
       platform, graph, occupancy, waits, simgrid,
       {.times = watched != Watched::makespan, .links = watched == Watched::everything});
   Trace trace = simgrid.run(loop, engine, platform.lost_at);
-  trace.by.engine = EngineKind::simgrid;
+  trace.by.simgrid = 1;
   trace.by.version = fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR);
   return trace;
 }

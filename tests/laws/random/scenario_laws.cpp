@@ -179,6 +179,13 @@ Breach folding_changes_nothing(const Case& c) {
   return differ(c.found, predicted(whole, Folding::off), same);
 }
 
+// Throws where any time differs.
+Breach both_engines_find_the_same(const Case& c) {
+  if (static_cast<double>(c.found.operations) > most_operations) return std::nullopt;
+  return differ(c.found, predict(c.scenario, Kept::figures, {.player = Player(EngineChoice::both)}),
+                same);
+}
+
 Breach a_kept_run_is_the_same(const Case& c) {
   if (static_cast<double>(c.found.operations) > most_operations) return std::nullopt;
   return differ(c.found, predict(c.scenario, Kept::run), same);
@@ -295,6 +302,7 @@ constexpr std::array laws{
     Law{"parts add up", Of::steps, 1, parts_add_up},
     Law{"bounds lie below", Of::steps, 1, bounds_lie_below},
     Law{"folding changes nothing", Of::steps, 1, folding_changes_nothing},
+    Law{"both engines find the same", Of::steps, 16, both_engines_find_the_same},
     Law{"figures are those of studies", Of::steps, 8, figures_are_those_of_studies},
     Law{"a kept run is the same", Of::steps, 8, a_kept_run_is_the_same},
     Law{"again is the same", Of::jobs, 8, again_is_the_same},
