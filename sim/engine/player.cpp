@@ -114,6 +114,10 @@ Furthest furthest(const Platform& platform, const OpGraph& graph, const Trace& o
 Player::Player(EngineChoice choice, std::vector<std::string> settings)
     : choice_(choice), settings_(std::move(settings)) {}
 
+Player Player::for_more() const {
+  return choice_ == EngineChoice::automatic ? Player() : *this;
+}
+
 Trace Player::play(const Platform& platform, const OpGraph& graph, Watched watched) const {
   Trace own = replay(platform, graph, watched);
   own.by.own = 1;
@@ -143,14 +147,12 @@ std::string to_text(const PlayedBy& by) {
                         to_text(Seconds{by.simgrid_would_take}))
           : "";
   if (by.simgrid == 0) return "played by the engine of our own" + rest;
-  std::string text = "played by " + name_of(by);
-  if (by.own > 0)
-    text += fmt::format(", but {} of {} replays by the engine of our own{}", by.own,
-                        by.own + by.simgrid, rest);
+  std::string text = "played by " + name_of(by) + rest;
   if (by.difference)
     text += *by.difference > 0
                 ? fmt::format("; the engine of our own finds the same to {:.0e}", *by.difference)
                 : "; the engine of our own finds the same";
+  if (by.own > 0) text += fmt::format("; {} more replays by it alone", by.own);
   if (!by.furthest.empty()) text += "; " + by.furthest;
   return text;
 }

@@ -30,10 +30,14 @@ class Player {
 
   // SimGrid's replays run in a process of their own, and the own engine plays beside each of them:
   // where the makespans, or under `both` any times, differ by more than a billionth of the
-  // makespan, throws std::logic_error. Throws
-  // MachineError where SimGrid cannot be loaded or is ended.
+  // makespan, throws std::logic_error. Throws MachineError where SimGrid cannot be loaded or is
+  // ended.
   Trace play(const Platform& platform, const OpGraph& graph,
              Watched watched = Watched::everything) const;
+
+  // Plays what an answer needs beside the replay that it states: the own engine does, unless
+  // another was asked for by name.
+  Player for_more() const;
 
   // An answer of one player is not that of another one.
   friend bool operator==(const Player&, const Player&) = default;

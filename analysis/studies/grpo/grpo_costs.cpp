@@ -163,6 +163,7 @@ void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
     learner_.job.accumulation = micro_batches;
     ++replays_;
     const ReplayedTraining replayed = ask(learner_, how_);
+    how_.player = how_.player.for_more();
     played_by_ = played_by_ ? together(*played_by_, replayed.by) : replayed.by;
     return replayed.parts;
   };
@@ -269,7 +270,7 @@ SyncTimes sync_of_all(const SyncInput& input, const Player& player) {
     const double more = static_cast<double>(alike.count - (alike.first == 0 ? 1 : 0));
     if (more <= 0) continue;
     const std::array<std::int64_t, 2> both{0, alike.first};
-    const SyncTimes two = replayed_sync(input, both, player);
+    const SyncTimes two = replayed_sync(input, both, player.for_more());
     all.by = together(all.by, two.by);
     for (double SyncTimes::*part :
          {&SyncTimes::gathered, &SyncTimes::all, &SyncTimes::hosts, &SyncTimes::gathers})

@@ -260,10 +260,12 @@ Learners learners_at_work(const Scenario& scenario, const Replaying& how) {
   const Grpo& grpo = *scenario.grpo;
   const Passes passes = grpo.rollout_at_once > 0 ? Passes::update : Passes::all;
   Learners learners{TrainingReplays(scenario, how, GrpoModel::policy, passes), {}};
-  if (grpo.critic) learners.critic.emplace(scenario, how, GrpoModel::critic, passes);
+  Replaying more = how;
+  more.player = how.player.for_more();
+  if (grpo.critic) learners.critic.emplace(scenario, more, GrpoModel::critic, passes);
   learners.alone = stands_alone(scenario, GrpoModel::critic);
   for (const GrpoModel model : readers_of(grpo))
-    learners.passes.emplace_back(model, PassReplays(scenario, how, model));
+    learners.passes.emplace_back(model, PassReplays(scenario, more, model));
   return learners;
 }
 
@@ -334,7 +336,8 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
             .notice = grpo.failures.notice.value,
             .start = grpo.failures.engine_start.value_or(Seconds{start_up(scenario, decode)}).value,
             .seed = grpo.failures.seed},
-       .reference = replay_return(scenario, p.placement, learners.states().waiting(grpo), player)});
+       .reference = replay_return(scenario, p.placement, learners.states().waiting(grpo),
+                                  player.for_more())});
   p.training_parts = all;
   return run;
 }
