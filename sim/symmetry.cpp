@@ -201,20 +201,6 @@ void refine_once(const Structure& s, Colors& c) {
   absorb(c.groups, seen.groups);
 }
 
-Colors refine(const Machinery& machinery, const Structure& s) {
-  Colors c = first_colors(machinery, s);
-  const auto classes = [&c] {
-    return count_distinct(c.ranks) + count_distinct(c.links) + count_distinct(c.groups) +
-           count_distinct(c.flows);
-  };
-  for (std::size_t before = 0, now = classes(); now != before;) {
-    before = now;
-    refine_once(s, c);
-    now = classes();
-  }
-  return c;
-}
-
 Colors all_different(const Structure& s) {
   Colors c;
   for (std::vector<Color>* colors : {&c.ranks, &c.links, &c.groups, &c.flows}) {
@@ -224,6 +210,26 @@ Colors all_different(const Structure& s) {
                                                    : s.flows.size();
     colors->resize(size);
     std::iota(colors->begin(), colors->end(), Color{0});
+  }
+  return c;
+}
+
+// A difference that travels this far has left nearly nothing alike on its way: along a ring of
+// nodes it would go on for half of them, and each round looks at everything.
+constexpr std::size_t most_rounds = 256;
+
+Colors refine(const Machinery& machinery, const Structure& s) {
+  Colors c = first_colors(machinery, s);
+  const auto classes = [&c] {
+    return count_distinct(c.ranks) + count_distinct(c.links) + count_distinct(c.groups) +
+           count_distinct(c.flows);
+  };
+  std::size_t before = 0, now = classes();
+  for (std::size_t round = 0; now != before; ++round) {
+    if (round == most_rounds) return all_different(s);
+    before = now;
+    refine_once(s, c);
+    now = classes();
   }
   return c;
 }

@@ -86,6 +86,8 @@ TEST_CASE("what does not fit at all gives nothing back", "[workloads]") {
   allocator.take(Held::activations, 50);
   const Allocator::Remapped change = allocator.take(Held::reduce_input, 20);
   CHECK(change.returned == 0);
+  allocator.give(Held::activations, 50);
+  CHECK(allocator.take(Held::gathered, 30).returned == 0);
   CHECK_FALSE(allocator.has_returned());
 }
 

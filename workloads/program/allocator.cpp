@@ -22,7 +22,8 @@ Allocator::Remapped Allocator::take(Held held, double bytes) {
   if (more <= 0) return {};
   Remapped change{.mapped = more};
   const double used = std::accumulate(live_.begin(), live_.end(), 0.0);
-  if (mapped() + more > room_ && used <= room_) {  // what does not fit at all fails, and waits not
+  overflowed_ = overflowed_ || used > room_;
+  if (mapped() + more > room_ && !overflowed_) {
     const double before = mapped();
     for (std::size_t i = 0; i < streams; ++i)
       mapped_[i] = std::min(mapped_[i], i == stream ? live_[i] - bytes : live_[i]);

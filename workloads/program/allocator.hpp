@@ -33,7 +33,9 @@ class Allocator {
   void give(Held held, double bytes) { live_[stream_of(held)] -= bytes; }
 
   double mapped() const;
-  bool has_returned() const { return returned_; }
+  // Whether memory went back to the driver for a request that found room then. Where more is used
+  // than there is, nothing helps: times are those of a device that has enough.
+  bool has_returned() const { return returned_ && !overflowed_; }
 
  private:
   std::size_t stream_of(Held held) const { return stream_of_[static_cast<std::size_t>(held)]; }
@@ -41,7 +43,7 @@ class Allocator {
   double room_ = 0;
   AllocatingStreams stream_of_{};
   std::array<double, streams> live_{}, mapped_{};
-  bool returned_ = false;
+  bool returned_ = false, overflowed_ = false;
 };
 
 }  // namespace stepsim

@@ -321,12 +321,15 @@ double LeastSteps::most_bytes(const StepInput& input, std::size_t stage, const S
   const double all = most_kept(input, static_cast<std::int64_t>(stage), kept);
   if (p.way() != PipelineWay::round || splits_backward(p.schedule)) return all;
   const bool last = static_cast<std::int64_t>(stage) + 1 == p.size;
+  // A root that is freed behind the forward pass comes back when the loss has let go of its logits.
+  const double at_head =
+      is_fsdp(input.strategy.sharding) && input.strategy.fsdp.reshard_root ? all - head.kept : all;
   const double again = std::ranges::min(mapped(layers, &Passes::again));
   if (p.size > 1 || !input.strategy.fsdp.reshard_after_forward)  // all are gathered by then
-    return whole.gathered + (last ? std::max(all, all - head.kept + again) : all + again);
+    return whole.gathered + (last ? std::max(at_head, all - head.kept + again) : all + again);
   const double layer = std::ranges::min(
       mapped(layers, [](const Passes& each) { return each.again + each.gathered; }));
-  return last ? std::max(all + head.gathered, all - head.kept + layer) : all + layer;
+  return last ? std::max(at_head + head.gathered, all - head.kept + layer) : all + layer;
 }
 
 LeastSteps::Stages LeastSteps::all_stages(const StepInput& input) {

@@ -22,7 +22,7 @@ namespace stepsim {
 namespace {
 
 const std::string data = STEPSIM_SOURCE_DATA;
-constexpr rlim_t most_seconds = 20;  // of a processor, for one scenario and all laws
+constexpr rlim_t most_seconds = 60;  // of a processor, for one scenario and all laws
 [[maybe_unused]] constexpr rlim_t most_bytes = rlim_t{3} << 30;
 constexpr int most_mended = 12;         // refusals of one draw
 constexpr std::size_t most_shrunk = 3;  // of one law
