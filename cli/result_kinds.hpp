@@ -38,7 +38,7 @@ inline constexpr ResultKind memory_kind{"memory", 1, "`stepsim memory`: what a s
                                         memory_sample};
 inline constexpr ResultKind grpo_memory_kind{"grpo_memory", 1, "`stepsim memory` of a GRPO job",
                                              grpo_memory_sample};
-inline constexpr ResultKind explain_kind{"explain", 1, "`stepsim explain`: a gap, cause by cause",
+inline constexpr ResultKind explain_kind{"explain", 2, "`stepsim explain`: a gap, cause by cause",
                                          explain_sample};
 inline constexpr ResultKind check_kind{"check", 1, "`stepsim check`: claims and their verdicts",
                                        check_sample};
