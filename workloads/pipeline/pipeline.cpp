@@ -9,6 +9,7 @@
 #include "workloads/pipeline/places.hpp"
 #include "workloads/pipeline/stage_program.hpp"
 #include "workloads/pipeline/step_traffic.hpp"
+#include "workloads/pipeline/turns.hpp"
 #include "workloads/sharding/schemes.hpp"
 #include "workloads/sharding/states.hpp"
 
@@ -70,9 +71,7 @@ class PipelineWriter {
         : lanes(lanes_of_stage), program(input, share, builder) {}
 
     LaneRange lanes;
-    std::vector<StageAct> acts{};
     StageProgram<S> program;
-    std::size_t next = 0;       // of the acts
     std::vector<Message> open;  // asked for or sent since the host last waited
   };
   // What is known of a message before it can be written: both ends have to be ready for it.
@@ -112,35 +111,18 @@ class PipelineWriter {
   }
 
   template <class Acts>
-  void run_turns(const Acts& acts) {
-    for (std::size_t number = 0; number < stages_.size(); ++number) {
-      stages_[number].acts = acts(static_cast<std::int64_t>(number));
-      stages_[number].next = 0;
-    }
-    for (bool all_done = false; !all_done;) {
-      bool moved = false;
-      all_done = true;
-      for (std::size_t number = 0; number < stages_.size(); ++number) {
-        moved = advance(number) || moved;
-        all_done = all_done && stages_[number].next == stages_[number].acts.size();
-      }
-      if (!moved && !all_done)
-        throw std::logic_error("pipeline stages wait for each other in a circle");
-    }
-  }
-
-  bool advance(std::size_t number) {
-    Stage& stage = stages_[number];
-    const std::size_t before = stage.next;
-    take_over(stage);
-    while (stage.next < stage.acts.size() &&
-           done(static_cast<std::int64_t>(number), stage, stage.acts[stage.next]))
-      ++stage.next;
-    return stage.next > before;
+  void run_turns(const Acts& acts_of_stage) {
+    std::vector<std::vector<StageAct>> acts;
+    for (std::size_t number = 0; number < stages_.size(); ++number)
+      acts.push_back(acts_of_stage(static_cast<std::int64_t>(number)));
+    take_turns(acts,
+               [this](std::int64_t number, const StageAct& act) { return done(number, act); });
   }
 
   // False: another stage has to go on first.
-  bool done(std::int64_t number, Stage& stage, const StageAct& act) {
+  bool done(std::int64_t number, const StageAct& act) {
+    Stage& stage = stage_of(number);
+    take_over(stage);
     switch (act.kind) {
       case StageAct::Kind::expect:
         expect(stage, *input_of(pipeline_, number, act.turn));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "workloads/pipeline/turns.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -22,14 +24,12 @@ class Stages {
       : pipeline_(pipeline), pieces_(stages), costs_(costs), micro_batches_(micro_batches) {
     messages_.resize(static_cast<std::size_t>(2 * pipeline.pieces() * micro_batches));
     for (std::int64_t stage = 0; stage < pipeline.size; ++stage)
-      stages_.push_back({.acts = acts_of(pipeline, stage, micro_batches, habits)});
+      acts_.push_back(acts_of(pipeline, stage, micro_batches, habits));
+    stages_.resize(acts_.size());
   }
 
   double end() {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t stage = 0; stage < stages_.size(); ++stage) moved = advance(stage) || moved;
-    }
+    take_turns(acts_, [this](std::int64_t stage, const StageAct& act) { return done(stage, act); });
     double end = 0;
     for (const Stage& stage : stages_)
       end = std::max({end, stage.device.clock.last(), stage.device.exchange});
@@ -38,8 +38,6 @@ class Stages {
 
  private:
   struct Stage {
-    std::vector<StageAct> acts{};
-    std::size_t next = 0;
     PairClock device{};
     std::vector<Message> open{};  // asked for or sent since the host last waited
   };
@@ -50,17 +48,10 @@ class Stages {
                                               message.micro_batch)];
   }
 
-  bool advance(std::size_t number) {
-    Stage& stage = stages_[number];
-    const std::size_t before = stage.next;
-    while (stage.next < stage.acts.size() && done(number, stage, stage.acts[stage.next]))
-      ++stage.next;
-    return stage.next > before;
-  }
-
   // False: another stage has to go on first.
-  bool done(std::size_t number, Stage& stage, const StageAct& act) {
-    const auto own = static_cast<std::int64_t>(number);
+  bool done(std::int64_t own, const StageAct& act) {
+    const auto number = static_cast<std::size_t>(own);
+    Stage& stage = stages_[number];
     switch (act.kind) {
       case StageAct::Kind::expect:
         post(stage, *input_of(pipeline_, own, act.turn), &Ends::target);
@@ -136,6 +127,7 @@ class Stages {
   const std::vector<std::vector<PacedPiece>>& pieces_;
   const StageCosts& costs_;
   std::int64_t micro_batches_;
+  std::vector<std::vector<StageAct>> acts_;  // [stage]
   std::vector<Stage> stages_;
   std::vector<Ends> messages_;  // [backward][place that sends][micro-batch]
 };
