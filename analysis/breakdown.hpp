@@ -1,4 +1,5 @@
-// Where a step's time goes: every instant of one rank belongs to one cause, so the rows add up.
+// A breakdown says where a step's time goes: every instant of one rank belongs to one cause, so the
+// rows add up.
 #pragma once
 
 #include <vector>
@@ -18,12 +19,13 @@ struct Breakdown {
   Seconds idle;                    // nothing ran on this rank
 };
 
-// The rank that others wait for: the first of those whose kernels take longest, to a thousandth.
+// Returns the rank that others wait for: the first of those whose kernels take longest, to a
+// thousandth.
 Rank busiest_rank(const OpGraph& graph, const Trace& trace);
 
-// Of a rank's streams the device's kernels come first, then collectives and copies, then the host:
-// a gather is exposed while the device stands still, a launch while nothing else runs either. What
-// a pipeline stage waits for others is `pipeline_bubble`, which no operation has.
+// Breaks the rank's time down. The device's kernels come first, then collectives and copies, then
+// the host: a gather is exposed while the device stands still, a launch while nothing else runs
+// either. What a pipeline stage waits for others is `pipeline_bubble`, which no operation has.
 Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank);
 
 }  // namespace stepsim

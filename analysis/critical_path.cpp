@@ -64,7 +64,7 @@ bool is_turn(const PathPart& part) {
          std::abs(part.first_layer - part.last_layer) < most_layers_of_a_turn;
 }
 
-// Where a stretch of turns that begins here ends.
+// Returns where a stretch of turns that begins here ends.
 std::size_t end_of_turns(const std::vector<PathPart>& parts, std::size_t first) {
   std::size_t end = first;
   while (end < parts.size() && is_turn(parts[end]) && parts[end].pass == parts[first].pass &&
@@ -73,7 +73,8 @@ std::size_t end_of_turns(const std::vector<PathPart>& parts, std::size_t first) 
   return end;
 }
 
-// Every second layer may wait for something else: buckets fill at other places than layers end.
+// Folds layers that take turns: every second one may wait for something else, since buckets fill at
+// other places than layers end.
 std::vector<PathPart> fold_turns(const std::vector<PathPart>& parts) {
   std::vector<PathPart> result;
   for (std::size_t first = 0; first < parts.size();) {
@@ -93,7 +94,7 @@ bool same_way(const PathPart& a, const PathPart& b) {
          mostly_the_same(a, b);
 }
 
-// Where the parts of one micro-batch end.
+// Returns where the parts of one micro-batch end.
 std::size_t end_of(const std::vector<PathPart>& parts, std::size_t first) {
   std::size_t end = first;
   while (end < parts.size() && parts[end].first_micro_batch == parts[first].first_micro_batch)

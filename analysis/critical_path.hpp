@@ -1,4 +1,5 @@
-// The operations that a step waited for, one after the other, and the same as a few lines to read.
+// The critical path is the operations that a step waited for, one after the other, and the same as
+// a few lines to read.
 #pragma once
 
 #include <string>
@@ -10,11 +11,12 @@
 
 namespace stepsim {
 
-// From the start to the last finish: each operation started when the one before it was done, so
-// their times add up to the step's.
+// Returns the path from the start to the last finish: each operation started when the one before it
+// was done, so their times add up to the step's.
 std::vector<OpId> critical_path(const OpGraph& graph, const Trace& trace);
 
-// A stretch of the path: one pass over some layers. Recomputation belongs to the backward pass.
+// A part is a stretch of the path: one pass over some layers. Recomputation belongs to the backward
+// pass.
 struct PathPart {
   Phase pass = Phase::other;
   std::int16_t first_layer = -1, last_layer = -1;  // in the order of the pass; -1: outside of them
@@ -36,7 +38,7 @@ std::vector<PathPart> path_parts(const OpGraph& graph, const Trace& trace, std::
 // and micro-batches that go alike.
 std::vector<PathPart> folded(const std::vector<PathPart>& parts);
 
-// "backward, layers 47 to 0" or "optimizer"; with its micro-batches where there are several.
+// Writes "backward, layers 47 to 0" or "optimizer"; with its micro-batches where there are several.
 std::string title_of(const PathPart& part);
 
 // The first stretch in which two steps differ by more than `least`, or do not go the same way; the

@@ -12,7 +12,7 @@ double& of(ByDrawer<double>& energy, Drawer drawer) {
   return energy[static_cast<std::size_t>(drawer)];
 }
 
-// The operations of a rank that add to what it draws.
+// Adding counts the operations of a rank that add to what it draws.
 struct Adding {
   AtWork computations, collectives, updates;
   ByCause<int> streaming{};
@@ -31,7 +31,7 @@ struct Adding {
     }
   }
 
-  // By cause, what the device adds before its limit cuts it, in W.
+  // Returns by cause what the device adds before its limit cuts it, in W.
   ByCause<double> of_device(const RankPower& power) const {
     ByCause<double> added{};
     each(computations, [&](std::size_t cause, int count) {
@@ -67,7 +67,7 @@ struct Adding {
   }
 };
 
-// Of a lane of so many ranks.
+// Adds the energy of one replayed rank, which stands for `size` ranks.
 void add_lane(Energy& energy, const std::vector<RankEdge>& edges, const Trace& trace, double size,
               const RankPower& power) {
   RankAtWork active;

@@ -1,4 +1,4 @@
-// How much energy a run takes: by what draws it, and by the cause it is drawn for.
+// This finds how much energy a run takes, by what draws it and by the cause that it is drawn for.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ template <class T>
 using ByDrawer = std::array<T, drawer_names.size()>;
 
 struct Energy {
-  // J. What a cause's operations add, and what ranks draw anyhow while it is exposed on them.
+  // J: what a cause's operations add, and what ranks draw anyhow while the cause is exposed on
+  // them.
   ByCause<ByDrawer<double>> causes{};
   ByDrawer<double> idle{};  // while a rank does nothing
   Watts standing;           // of all ranks while they do nothing
@@ -26,7 +27,7 @@ struct Energy {
   double total() const;
 };
 
-// Of all ranks: `sizes` says how many each lane of the program stands for.
+// Returns the energy of all ranks: `sizes` says how many each replayed rank stands for.
 Energy energy_of(const OpGraph& graph, const Trace& trace, std::span<const std::uint32_t> sizes,
                  const RankPower& power);
 

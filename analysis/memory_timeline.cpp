@@ -22,7 +22,7 @@ MemoryChange change_of(const OpGraph& graph, const MemoryEffect& effect, double 
           effect.op};
 }
 
-// Few words, each looked up many times in a row.
+// Sums go by few words, each looked up many times in a row.
 class Sums {
  public:
   struct Sum {
@@ -75,8 +75,8 @@ Timeline timeline_of(const OpGraph& graph, const Trace& trace, Rank rank) {
   return timeline;
 }
 
-// Counted, not compared: an operation has a place for what it takes, and one behind it for what it
-// gives back.
+// Effects are counted, not compared: an operation has a place for what it takes, and one behind it
+// for what it gives back.
 Timeline timeline_in_order(const OpGraph& graph, Rank rank) {
   const auto place = [](const MemoryEffect& effect) {
     return 2 * index(effect.op) + (effect.bytes < 0 ? 1 : 0);

@@ -17,7 +17,7 @@
 
 namespace stepsim {
 
-// Of changes before the first step, which no graph has.
+// This stands for the operation of changes before the first step, which no graph has.
 inline constexpr OpId no_operation{std::numeric_limits<std::uint32_t>::max()};
 
 // One change of what a rank holds. Its words are those of the graph that it was read from.
@@ -34,10 +34,10 @@ using Timeline = std::vector<MemoryChange>;
 
 inline constexpr std::array device_pool{Pool::device};
 
-// Of one rank. At one instant what an operation gives back is there for the next, as in an
-// allocator that follows the program's order.
+// Returns the timeline of one rank. At one instant what an operation gives back is there for the
+// next, as in an allocator that follows the program's order.
 Timeline timeline_of(const OpGraph& graph, const Trace& trace, Rank rank);
-// Without a replay: in program order, as if nothing ran ahead.
+// Returns the timeline without a replay: in program order, as if nothing ran ahead.
 Timeline timeline_in_order(const OpGraph& graph, Rank rank);
 
 struct MemoryPeak {
@@ -67,7 +67,7 @@ struct MemoryReading {
 
   double highest_of(std::string_view tensor_class) const;
 };
-// Every change counts `times` as much: once for each of so many ranks.
+// Reads the timelines together; each change counts `times` as much, once for each of so many ranks.
 MemoryReading read_timelines(std::initializer_list<std::span<const MemoryChange>> timelines,
                              std::span<const Pool> pools, double limit, double times = 1);
 inline MemoryReading read_timeline(std::span<const MemoryChange> timeline,
@@ -75,7 +75,8 @@ inline MemoryReading read_timeline(std::span<const MemoryChange> timeline,
   return read_timelines({timeline}, pools, limit);
 }
 
-// Of one rank's device memory: what the program allocates, beside what is always there.
+// These return the peak of one rank's device memory: what the program allocates, beside what is
+// always there.
 MemoryPeak peak_memory(const OpGraph& graph, const Trace& trace, Rank rank);
 MemoryPeak peak_memory_in_order(const OpGraph& graph, Rank rank);
 

@@ -6,7 +6,7 @@
 namespace stepsim {
 namespace {
 
-// c10/cuda/CUDACachingAllocator.cpp of github.com/pytorch/pytorch @eb42ad6.
+// These are the sizes of c10/cuda/CUDACachingAllocator.cpp of github.com/pytorch/pytorch @eb42ad6.
 constexpr std::uint64_t mebi = 1 << 20;
 constexpr std::uint64_t least_block = 512;
 constexpr std::uint64_t most_small = mebi;
@@ -15,8 +15,8 @@ constexpr std::uint64_t least_own_segment = 10 * mebi;
 constexpr std::uint64_t shared_segment = 20 * mebi;
 constexpr std::uint64_t segment_step = 2 * mebi;
 
-// Of addresses, both in whole pages of either kind: where they begin, and what a segment that
-// expands has of them.
+// Addresses begin at the first, and a segment that expands has so many of the second; both are
+// whole pages of either kind.
 constexpr std::uint64_t first_address = 0x7f0000000000 / shared_segment * shared_segment;
 constexpr std::uint64_t address_space = shared_segment << 16;
 
@@ -97,8 +97,8 @@ void MemoryPlacement::drop_free(Address address) {
   idle_.erase(address);
 }
 
-// The part of a free block that the driver can have back: all of a segment that does not expand, or
-// whole pages.
+// Returns the part of a free block that the driver can have back: all of a segment that does not
+// expand, or whole pages.
 std::pair<MemoryPlacement::Address, MemoryPlacement::Address> MemoryPlacement::idle_part(
     Address address) const {
   const Block& block = blocks_.at(address);

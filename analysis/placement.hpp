@@ -1,6 +1,6 @@
-// Where a caching allocator lays what is asked of it, as PyTorch's does: sizes in multiples of 512
-// bytes, small requests in segments of 2 MiB, larger ones in segments of 20 MiB or of their own,
-// into the smallest free block of their stream that has room.
+// This lays what is asked of it where a caching allocator such as PyTorch's would: sizes in
+// multiples of 512 bytes, small requests in segments of 2 MiB, larger ones in segments of 20 MiB or
+// of their own, into the smallest free block of their stream that has room.
 #pragma once
 
 #include <compare>
@@ -17,8 +17,8 @@ class MemoryPlacement {
  public:
   using Address = std::uint64_t;
 
-  // What the driver is asked for. When memory is out, that is said, and it goes on as if there was
-  // more.
+  // A change is what the driver is asked for. When memory is out, that is said, and it goes on as
+  // if there was more.
   struct Change {
     enum class What : std::uint8_t { taken, given, mapped, unmapped, out_of_memory } what;
     Address address = 0;  // out of memory: bytes that are free
@@ -38,7 +38,8 @@ class MemoryPlacement {
     std::size_t owner = 0;
   };
 
-  // `room` in bytes. Segments that expand are mapped piece by piece, one for each stream and kind.
+  // `room` is in bytes. Segments that expand are mapped piece by piece, one for each stream and
+  // kind.
   MemoryPlacement(std::uint64_t room, bool expandable);
 
   Address take(std::uint64_t bytes, std::size_t stream, std::size_t owner,

@@ -21,7 +21,7 @@ std::uint8_t urgency(OpKind kind) {
   }
 }
 
-// What happens on one stream comes in the order of time.
+// Merges the streams in the order of time, in which the operations of each mostly are already.
 std::vector<RankEdge> merged(EdgesOfStreams& streams) {
   std::vector<std::span<const RankEdge>> left;
   std::size_t count = 0;
@@ -43,8 +43,8 @@ std::vector<RankEdge> merged(EdgesOfStreams& streams) {
   return all;
 }
 
-// The rank waits for other stages until the operation starts. Behind transfers, which are named
-// before it, and before the host's running ahead.
+// Adds the time in which the rank waits for other stages until the operation starts. It is exposed
+// where no transfer runs, whose causes come before it, even if the host runs ahead.
 void add_bubble(const OpGraph& graph, const Trace& trace, std::size_t i, EdgesOfStreams& streams) {
   const Op& op = graph.ops()[i];
   const double begins = wait_begins(graph, trace, OpId{static_cast<std::uint32_t>(i)});

@@ -1,4 +1,4 @@
-// What a rank does in the order of time: its operations as they begin and end.
+// This lists each rank's operations as they begin and end, in the order of time.
 #pragma once
 
 #include <array>
@@ -20,12 +20,14 @@ struct RankEdge {
   OpKind kind{};
 };
 
-// [rank] in the order of time. What a pipeline stage waits for others is `pipeline_bubble`, which
-// no operation has. With `only` the others' are empty.
+// Returns the edges of each rank's operations in the order of time. What a pipeline stage waits for
+// others is `pipeline_bubble`, which no operation has. With `only`, the lists of other ranks are
+// empty.
 std::vector<std::vector<RankEdge>> edges_by_rank(const OpGraph& graph, const Trace& trace,
                                                  std::size_t ranks, std::optional<Rank> only = {});
 
-// Which causes are at work, as bits, and how many operations of each.
+// AtWork counts the operations of each cause that are under way, and sets the bit of each such
+// cause.
 struct AtWork {
   ByCause<int> count{};
   std::uint32_t bits = 0;
@@ -38,13 +40,14 @@ struct AtWork {
 };
 static_assert(cause_count <= 32);
 
-// [level of urgency]
+// This holds the operations of one rank that are under way, by their level of urgency.
 struct RankAtWork {
   std::array<AtWork, 4> levels{};
 
   void change(const RankEdge& edge) { levels[edge.level].change(edge.cause, edge.step); }
   std::uint32_t bits() const { return levels[1].bits | levels[2].bits | levels[3].bits; }
-  // The cause that the moment belongs to: of the most urgent. Nothing where the rank is idle.
+  // Returns the cause that the moment belongs to, one of the most urgent; nothing where the rank is
+  // idle.
   std::optional<std::size_t> exposed() const {
     for (std::size_t level = 3; level > 0; --level)
       if (levels[level].bits != 0)

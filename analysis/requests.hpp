@@ -1,4 +1,4 @@
-// What a rank asked its allocator for, one by one: a timeline of sums taken apart.
+// This takes a timeline of sums apart into what a rank asked its allocator for, one by one.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ struct Request {
   double bytes = 0;
 };
 
-// Of device memory, in the order in which they were taken. What is given back is the request of its
-// class that is as large, of the same layer and micro-batch where there are several; where none is,
-// the newest of its class, and one that is given back in parts was as many.
+// Returns the requests of device memory in the order in which they were taken. What is given back
+// is the request of its class that is as large, of the same layer and micro-batch where there are
+// several; where none is, the newest of its class, and one that is given back in parts was as many.
 std::vector<Request> requests_of(const OpGraph& graph, const Timeline& timeline);
 
 }  // namespace stepsim

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// What a log counts, beside what is predicted of one of these.
+// This is what a log counts, beside what is predicted of one of these.
 struct Compared {
   bool micro_batches = false;  // it counts those, and not optimizer steps
   std::optional<double> seen;  // s of one that it counts

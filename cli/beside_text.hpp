@@ -11,7 +11,7 @@
 
 namespace stepsim {
 
-// The two, one below the other; empty without a log.
+// These write the two, one below the other; "" without a log.
 std::string beside_text(const std::optional<TrainerLog>& log, const Prediction& prediction,
                         const std::optional<Interval>& interval);
 Record beside_record(const std::optional<TrainerLog>& log, const Prediction& prediction,

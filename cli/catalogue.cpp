@@ -1,4 +1,4 @@
-// `list` and `show`: the catalogue as a person reads it.
+// `list` and `show` print the catalogue as a person reads it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -61,7 +61,8 @@ constexpr Usage show_usage{
     "  stepsim show qwen3-30b-sft-zero3 --set strategy.zero=2\n",
     1};
 
-// What the document of an entry says that is no constant. It reads every key there is.
+// These facts are what the document of an entry says that is no constant. Finding them reads every
+// key there is.
 using EntryFacts = std::vector<std::string>;
 
 EntryFacts gpu_facts(const std::string&, const Document& document) {
@@ -123,7 +124,7 @@ EntryFacts cluster_facts(const std::string& data, const Document& document) {
   return facts;
 }
 
-// What a stack or a recipe fills in: "strategy: {zero: 1}, where strategy.offload: absent".
+// Says what a stack or a recipe fills in: "strategy: {zero: 1}, where strategy.offload: absent".
 EntryFacts default_facts(const Document& document) {
   EntryFacts facts;
   if (read_defaults(document.root(), "").empty()) return facts;
@@ -216,10 +217,10 @@ constexpr std::array shelves{Kind{"gpus", gpu_shelf, gpu_facts},
                              Kind{"recipes", recipe_shelf, recipe_facts},
                              Kind{"engines", engine_shelf, engine_facts}};
 constexpr std::string_view scenarios_word = "scenarios", keys_word = "keys";
-// What the program brings along itself.
+// The program brings these along itself.
 constexpr std::string_view algorithms_word = "algorithms", architectures_word = "architectures";
 
-// Name and title of each.
+// These are name and title of each.
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
 Entries entries(const std::string& data, const Kind& kind) {
@@ -267,7 +268,7 @@ struct Shown {
   std::vector<NamedConstant> constants;
 };
 
-// Constants that all stacks share.
+// Shows constants that all stacks share.
 std::optional<Shown> show_shared(const std::string& data, const std::string& name) {
   constexpr std::array<std::string_view, 4> shared{"operators", "attention", "experts", "mixers"};
   if (std::find(shared.begin(), shared.end(), name) == shared.end()) return std::nullopt;
@@ -412,7 +413,7 @@ int show_command(const CommandLine& line) {
     return exit_code::yes;
   }
   if (shown) refuse_scenario_options(*options, name, shown->kind);
-  // Another name of a model: gpt2.
+  // This may be another name of a model: gpt2.
   if (!shown && resolve_model(line.data, name) != name) return show_model();
   if (!shown) {
     std::vector<std::string> all;

@@ -1,4 +1,4 @@
-// `check`: does a claim hold?
+// `check` says whether a claim holds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -127,7 +127,7 @@ std::vector<Claim> claims_of(const CommandLine& line, const Options& options) {
   return claims;
 }
 
-// What was taken for the scenarios of a sentence.
+// Says what was taken for the scenarios of a sentence.
 std::string taken_for(const std::string& data, const Claim& claim) {
   const auto scenarios = mapped(claim.scenarios, [&](const ClaimScenario& each) {
     return load_scenario(data, each.source, each.settings);
@@ -147,7 +147,7 @@ std::string brief_text(const std::vector<JudgedClaim>& claims) {
   return text;
 }
 
-// "25 % of 24 draws"
+// Writes "25 % of 24 draws".
 std::string share(const JudgedClaim& claim) {
   if (!claim.probability) return "-";
   return fmt::format("{:.0f} % of {} draws", 100 * *claim.probability,
@@ -185,7 +185,7 @@ Records scenario_records(std::string_view alias, const std::optional<Records>& a
           {"asked", "what was read; null: the settings make no scenario", asked}};
 }
 
-// "zero3: cluster.nodes=4". The first condition is the claim as it stands.
+// Writes "zero3: cluster.nodes=4". The first condition is the claim as it stands.
 std::vector<std::string> changes_of(const Claim& claim, std::size_t condition) {
   std::vector<std::string> changes;
   if (condition == 0) return changes;

@@ -1,4 +1,4 @@
-// The options of commands that ask for a cluster and no scenario.
+// These options belong to commands that ask for a cluster and no scenario.
 #pragma once
 
 #include "cli/options.hpp"
@@ -15,7 +15,7 @@ inline constexpr OptionSpec platform_option{
 inline constexpr OptionSpec placement_option{
     "placement", "LIST", "which nodes of the machine these are, such as 0-3,8 (default the first)"};
 
-// A cluster or node by its name, with what these options say.
+// Returns a cluster or node by its name, with what these options say.
 ClusterChoice cluster_choice(const std::string& name, const Options& options);
 
 }  // namespace stepsim

@@ -92,7 +92,7 @@ BandwidthQuestion question_of(const Options& options) {
   return question;
 }
 
-// "all_reduce of 16 ranks", "send_recv from rank 0 to rank 7", "h2d by 8 ranks at once"
+// Writes "all_reduce of 16 ranks", "send_recv from rank 0 to rank 7", "h2d by 8 ranks at once".
 std::string what(const BandwidthQuestion& question, std::size_t ranks) {
   if (question.operation == "send_recv" && ranks > 1)
     return fmt::format("send_recv from rank {} to rank {}",

@@ -1,4 +1,4 @@
-// What main() knows of a subcommand.
+// A Command is what main() knows of a subcommand.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// `collective --compare`: predictions beside a table of measured rows.
+// `collective --compare` prints predictions beside a table of measured rows.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// `diff`: what two scenarios say differently, and where.
+// `diff` says what two scenarios say differently, and where.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ std::vector<FigurePair> constant_figures(const Scenario& scenario) {
   return figures;
 }
 
-// By name, those of A first.
+// Returns the figures that differ, by name, those of A first.
 std::vector<FigurePair> differing(std::vector<FigurePair> a, const std::vector<FigurePair>& b) {
   for (const FigurePair& other : b) {
     const auto place = std::ranges::find(a, other.name, &FigurePair::name);

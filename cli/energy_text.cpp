@@ -18,7 +18,7 @@ double sum_of(const ByDrawer<double>& energy) {
   return std::accumulate(energy.begin(), energy.end(), 0.0);
 }
 
-// The largest first.
+// Returns the rows of causes, the largest first, and behind them that of idle.
 std::vector<std::pair<std::string_view, ByDrawer<double>>> rows_of(const Energy& energy) {
   std::vector<std::pair<std::string_view, ByDrawer<double>>> rows;
   for (std::size_t cause = 0; cause < cause_count; ++cause)

@@ -1,4 +1,4 @@
-// What `run` says of energy.
+// These write what `run` says of energy.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,13 @@
 namespace stepsim {
 
 inline constexpr double joules_per_kwh = 3.6e6;
-// "45.2 kWh", "12.3 MWh"
+// Writes "45.2 kWh" or "12.3 MWh".
 std::string kwh_text(Joules energy);
 
-// In a line: of a step, by what draws it, and of the whole job. Empty where it is not known.
+// Writes in a line the energy of a step, by what draws it, and of the whole job; "" where it is not
+// known.
 std::string energy_text(const Prediction& prediction, const std::optional<Interval>& interval);
-// By cause and by what draws it.
+// Writes the energy by cause and by what draws it.
 std::string energy_table(const Prediction& prediction);
 Record energy_record(const Prediction& prediction, const std::optional<Interval>& interval);
 

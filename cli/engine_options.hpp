@@ -1,4 +1,4 @@
-// The engine that plays what a command prints: its options, and what is said of it.
+// These options choose the engine that plays what a command prints; the texts say which one did.
 #pragma once
 
 #include <optional>
@@ -20,9 +20,9 @@ inline constexpr OptionSpec cfg_option{
 
 Player player_of(const Options& options);
 
-// For results as JSON.
+// Returns what results as JSON say of the engine.
 Record played_record(const std::optional<PlayedBy>& by);
-// The last line of a text.
+// Returns the last line of a text.
 std::string played_text(const PlayedBy& by);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// `explain`: why one step takes longer than another.
+// `explain` says why one step takes longer than another.
 #include "analysis/studies/explain/explain.hpp"
 
 #include <fmt/format.h>

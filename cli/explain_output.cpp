@@ -28,14 +28,14 @@ bool matters(const Explanation& e, const ExplainRow& row) {
   return std::abs(row.seconds.value) >= 1e-2 * size;
 }
 
-// Beside the figures of a step.
+// Cuts the text to the room beside the figures of a step.
 std::string fitted(const std::string& text) {
   constexpr std::size_t figures = 43;
   const std::size_t room = line_width() - std::min(line_width() / 2, figures);
   return text.size() <= room ? text : text.substr(0, room - 3) + "...";
 }
 
-// What a person asked for comes first: the sentence, and what could not run.
+// Writes first what a person asked for: the sentence, and what could not run.
 std::string head(const Explanation& e) {
   std::string text = wrap(summary_text(e), line_width(), 0) + "\n";
   for (const std::string& note : e.fairness.too_large) text += wrap(note, line_width(), 0) + "\n";
@@ -73,7 +73,7 @@ std::vector<std::string> setting_cells(const Explanation& e, const SettingRow& r
   return cells;
 }
 
-// Which settings differ, and what each of them carries.
+// Writes which settings differ, and what each of them carries.
 std::string settings_part(const Explanation& e) {
   if (!e.settings) return "";
   const SettingRows& s = *e.settings;

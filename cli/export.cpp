@@ -1,4 +1,4 @@
-// `export`: a step, or a scenario, as other programs read it.
+// `export` writes a step, or a scenario, as other programs read it.
 #include <fmt/format.h>
 
 #include <array>
@@ -80,7 +80,7 @@ std::string run_line(const std::string& file, std::string_view kind,
   return line;
 }
 
-// What is lost of the model by a program that has the file alone.
+// Says what a program that has the file alone loses of the model.
 std::vector<std::string> model_unsaid(const CommandLine& line, const Model& model,
                                       const std::string& file, std::vector<Setting> settings) {
   std::erase_if(settings, [](const Setting& each) { return each.first == "model"; });
@@ -92,7 +92,8 @@ std::vector<std::string> model_unsaid(const CommandLine& line, const Model& mode
   }
 }
 
-// As anybody would read it. What cannot be read would not run there either, and does not stay.
+// Reads the files as anybody would. Files that cannot be read would not run there either, and are
+// removed.
 Scenario read_back(const CommandLine& line, const std::string& kind,
                    const std::vector<ExportedFile>& files, const std::vector<Setting>& settings) {
   try {

@@ -1,4 +1,4 @@
-// `fit`: constants that predictions rest on, chosen so that they meet what was measured.
+// `fit` chooses constants that predictions rest on so that they meet what was measured.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// `fit kernels`: the curves of a GPU that meet measured kernels best.
+// `fit kernels` finds the curves of a GPU that meet measured kernels best.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -60,7 +60,7 @@ Records records_of(const std::vector<FittedCurve>& curves) {
            })}};
 }
 
-// The curves as an entry over the GPU's own.
+// Writes the curves as an entry over the GPU's own.
 void write_entry(const std::string& path, const std::vector<FittedCurve>& curves) {
   std::vector<FittedSource> sources;
   for (const FittedCurve& curve : curves)

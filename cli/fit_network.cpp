@@ -1,4 +1,4 @@
-// `fit network`: what the collective library costs on a machine.
+// `fit network` finds what the collective library costs on a machine.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -107,7 +107,7 @@ std::string machine_of_rows(const std::string& data, const std::vector<std::stri
   return found;
 }
 
-// Behind the entry, how to use it.
+// Writes the entry, and says how to use it.
 void write_entry(const std::string& path, const NetworkFit& fit) {
   const std::string name = std::filesystem::path(path).stem().string();
   write_file(path, network_entry(fit, name));

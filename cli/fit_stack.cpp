@@ -1,4 +1,4 @@
-// `fit stack`: the free constants of a stack, fitted to its measured rows.
+// `fit stack` fits the free constants of a stack to its measured rows.
 #include <fmt/format.h>
 
 #include <algorithm>

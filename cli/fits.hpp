@@ -1,4 +1,4 @@
-// What `fit` can fit, one function each. The words are those behind `fit SUBJECT`.
+// `fit` can fit these subjects, one function each. The words are those behind `fit SUBJECT`.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ int fit_kernels(const CommandLine& line, std::span<const std::string> words,
 int fit_network(const CommandLine& line, std::span<const std::string> words,
                 const Options& options);
 
-// How far off rows are, by source.
+// These show how far off rows are, by source.
 std::string source_table(std::span<const FittedSource> sources);
 RecordList source_list(std::span<const FittedSource> sources);
 

@@ -21,7 +21,8 @@ bool holds_data(const std::string& folder) {
       [&](const char* part) { return fs::is_directory(fs::path(folder) / part, failed); });
 }
 
-// As the XDG base directory specification has it; empty: there is none.
+// Returns the user's own data folder as the XDG base directory specification has it; "" where there
+// is none.
 std::string user_data() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
@@ -33,7 +34,7 @@ std::string user_data() {
   return !folder.empty() && holds_data(folder.string()) ? folder.string() : "";
 }
 
-// As huggingface_hub has it.
+// Returns the folder where huggingface_hub keeps models.
 std::string hub_folder() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);

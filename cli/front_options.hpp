@@ -1,4 +1,4 @@
-// What stands before the command: which catalogue.
+// These options stand before the command and say which catalogue it reads.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ inline constexpr std::array front_options{
                "without the catalogue of your own, $XDG_CONFIG_HOME/stepsim or ~/.config/stepsim"},
 };
 
-// Where the data is that belongs to this program: beside an installed binary, or in the source tree
-// that the binary was built from.
+// Returns where the data is that belongs to this program: beside an installed binary, or in the
+// source tree that the binary was built from.
 std::string installed_data();
 
-// The folders of the catalogue, the installed one first.
+// These are the folders of the catalogue, the installed one first.
 struct FrontOptions {
   std::vector<std::string> given;  // --data
   bool user_data = true;

@@ -1,4 +1,4 @@
-// What `run` and `memory` print of a GRPO scenario.
+// These print what `run` and `memory` say of a GRPO scenario.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace stepsim {
 
 std::string grpo_text(const Scenario& scenario, const GrpoPrediction& prediction,
                       const std::optional<Interval>& interval = {});
-// The answer alone, in a line.
+// Writes the answer alone, in a line.
 std::string grpo_brief_text(const GrpoPrediction& prediction,
                             const std::optional<Interval>& interval);
 Records grpo_records(const Scenario& scenario, const GrpoPrediction& prediction,

@@ -44,7 +44,7 @@ void move_paths(Translation& translation, const std::string& output) {
   }
 }
 
-// Where the value of a key begins in such a block; npos: it has none.
+// Returns where the value of a key begins in such a block; npos: it has none.
 std::size_t place_in_block(std::string_view block, std::string_view key) {
   for (const char before : {'{', ' '}) {
     const std::string own = fmt::format("{}{}: ", before, key);

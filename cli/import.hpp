@@ -1,4 +1,4 @@
-// `import`: a file of another program as a scenario to go on with.
+// `import` writes a file of another program as a scenario to go on with.
 #pragma once
 
 #include "cli/command.hpp"

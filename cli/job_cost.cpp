@@ -31,7 +31,7 @@ std::optional<double> times(const std::optional<double>& rate, double factor) {
   return rate ? std::optional(*rate * factor) : std::nullopt;
 }
 
-// 1.23, 12.3, 1234: three digits, and whole numbers in full.
+// Writes 1.23, 12.3, 1234: three digits, and whole numbers in full.
 std::string plain(double value) {
   return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }

@@ -1,4 +1,4 @@
-// What a job costs: money and energy.
+// A job costs money and energy; this says how much.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ struct JobTime {
   std::optional<double> kwh{};   // as predicted, of the job, or else of a step
 };
 
-// "cost         269 GPU-hours: 672 at 2.5 each; 188 kWh"; empty without rates.
+// Writes "cost         269 GPU-hours: 672 at 2.5 each; 188 kWh"; "" without rates.
 std::string cost_text(const Rates& rates, const JobTime& job);
 Record cost_record(const Rates& rates, const JobTime& job);
 

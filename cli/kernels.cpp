@@ -1,4 +1,4 @@
-// `kernels`: single kernels, predicted beside measured.
+// `kernels` prints single kernels, predicted beside measured.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 namespace stepsim {
 
-// A table for a person, JSON, a template to copy, or the page of the docs.
+// Writes a table for a person, JSON, a template to copy, or the page of the docs.
 std::string keys_listed(const Options& options);
 
 }  // namespace stepsim

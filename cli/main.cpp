@@ -1,4 +1,4 @@
-// The table of commands, the one place that catches, and the exit codes.
+// This holds the table of commands, the one place that catches, and the exit codes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -132,7 +132,7 @@ int run(std::vector<std::string> words) {
                               did_you_mean(words.front(), names)));
 }
 
-// When stderr is closed or full there is nobody left to tell.
+// Tells the user what went wrong. When stderr is closed or full there is nobody left to tell.
 void complain(const std::string& text) {
   std::fputs(printable("stepsim: " + text + "\n").c_str(), stderr);
 }
@@ -150,7 +150,7 @@ int output_failed(int why) {
   return exit_code::input;
 }
 
-// No bug of ours: processes, open files or memory have run out.
+// Returns whether this is no bug of ours: processes, open files or memory have run out.
 bool is_shortage(const std::error_code& code) {
   return code == std::errc::resource_unavailable_try_again ||
          code == std::errc::too_many_files_open ||

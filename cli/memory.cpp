@@ -1,4 +1,4 @@
-// `memory`: does a scenario fit, and if not, what would make it fit.
+// `memory` says whether a scenario fits, and if not, what would make it fit.
 #include <fmt/format.h>
 
 #include <array>

@@ -21,7 +21,7 @@ std::string off_text(double error) {
   return fmt::format("{:.0f} % too {}", 100 * std::abs(error), error < 0 ? "little" : "much");
 }
 
-// Where the prediction is furthest from the run, when it is not right.
+// Says where the prediction is furthest from the run, when it is not right.
 std::string furthest_text(const MemoryComparison& c) {
   if (std::abs(c.error()) < 0.005) return "";
   const auto furthest = std::ranges::max_element(
@@ -48,7 +48,7 @@ std::string recording_text(const RealMemory& real) {
   return text;
 }
 
-// "activations 12.6 GB, checkpoints 22.5 GB"
+// Writes "activations 12.6 GB, checkpoints 22.5 GB".
 std::string classes_text(const ComparedKind& kind) {
   std::string text;
   for (const auto& [name, bytes] : kind.classes)

@@ -1,4 +1,4 @@
-// Predicted memory beside the snapshot of a real run's allocator.
+// This prints predicted memory beside the snapshot of a real run's allocator.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ MemoryComparison load_comparison(const std::string& data, const Scenario& scenar
 std::string sentence_of(const MemoryComparison& comparison);
 std::string comparison_text(const MemoryComparison& comparison);
 Record comparison_record(const std::optional<MemoryComparison>& comparison);
-// With everything in it that there may be.
+// Returns a comparison with everything in it that there may be.
 MemoryComparison comparison_sample();
 
 }  // namespace stepsim

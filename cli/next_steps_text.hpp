@@ -1,4 +1,4 @@
-// What to do next, as `run` and `memory` say it.
+// These write what to do next, as `run` and `memory` say it.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Command lines, read with Boost.Program_options, its complaints in our words.
+// This reads command lines with Boost.Program_options, and puts its complaints in our words.
 #pragma once
 
 #include <cstdint>
@@ -37,31 +37,31 @@ struct Options {
   std::optional<std::string> get(std::string_view name) const;
 };
 
-// Every value of an option that repeats, in order.
+// Returns every value of an option that repeats, in order.
 std::vector<std::string> all_of(const Options& options, std::string_view name);
 
-// Every "--set key=value", in order, as {key, value}.
+// Returns every "--set key=value", in order, as {key, value}.
 std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options);
-// The same behind those that options such as --cluster stand for.
+// Returns the same behind the settings that options such as --cluster stand for.
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options);
 
-// What several commands have.
+// Several commands have these options.
 inline constexpr OptionSpec workers_option{"workers", "N",
                                            "replays at a time (default: one for each core)"};
 inline constexpr OptionSpec json_option{"json", "", "for machines"};
 
-// Nothing when help was asked for and printed. Throws UserError on what is wrong, with the nearest
-// option.
+// Returns nothing when help was asked for and printed. Throws UserError on what is wrong, with the
+// nearest option.
 std::optional<Options> parse(const Usage& usage, std::span<const std::string> words);
 
-// A word out of a closed list; the message names the list and the nearest member.
+// Reads a word out of a closed list; the message names the list and the nearest member.
 std::string word_of(const Options& options, std::string_view name, std::string_view fallback,
                     std::initializer_list<std::string_view> allowed);
-// "0,1,4-7" -> 0 1 4 5 6 7
+// Reads "0,1,4-7" as 0 1 4 5 6 7.
 std::vector<std::uint32_t> parse_ranks(std::string_view text);
 // "64KiB:16GiB" doubles from one to the other; "1MiB,4MiB" are single sizes.
 std::vector<double> parse_sizes(std::string_view text);
-// Of an option that may be absent.
+// Returns the count of an option that may be absent.
 std::optional<std::uint32_t> count_of(const Options& options, std::string_view name,
                                       std::uint32_t low, std::uint32_t high);
 

@@ -14,7 +14,7 @@ namespace stepsim {
 // somebody wrote. Asked before anything is computed.
 void require_no_input(const std::string& output, std::span<const std::string> inputs);
 
-// Every file that a scenario was read from: its own, and those beside it.
+// Returns every file that a scenario was read from: its own, and those beside it.
 std::vector<std::string> files_of(const CommandLine& line, const std::string& word,
                                   const Scenario& scenario);
 

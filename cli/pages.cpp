@@ -15,7 +15,8 @@
 namespace stepsim {
 namespace {
 
-// What the command itself prints of its options; commands print to stdout, and so does all of this.
+// Prints what the command itself prints of its options; commands print to stdout, and so does all
+// of this.
 void print_part(const Command& command, std::string_view form) {
   const std::vector<std::string> words{std::string(help_as) + std::string(form)};
   command.run({"", words});

@@ -1,4 +1,4 @@
-// `plan`: how to split a job over a machine.
+// `plan` says how to split a job over a machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,8 +74,9 @@ constexpr Usage plan_usage{
 
 constexpr std::uint32_t most_rows = 1u << 30;
 
-// In percent. Of the 105 published steps with a memory figure (`stepsim validate --rows`) three
-// in four need at most 9.7 % more than is predicted: a plan that leaves 9 % fits in as many.
+// A plan leaves this many percent free. Of the 105 published steps with a memory figure (`stepsim
+// validate --rows`) three in four need at most 9.7 % more than is predicted: a plan that leaves 9 %
+// fits in as many.
 constexpr std::uint32_t usually_free = 9;
 
 std::vector<std::uint32_t> nodes_of(const Options& options) {
@@ -99,7 +100,8 @@ bool names_model(const std::string& data, const std::string& word) {
   return std::ranges::none_of(scenario_names(data), is_scenario);
 }
 
-// With the settings that options stand for; a model becomes the scenario that plans begin with.
+// Returns the question with the settings that options stand for; a model becomes the scenario that
+// plans begin with.
 PlanQuestion question_of(const CommandLine& line, const Options& options) {
   if (options.words.empty())
     throw UserError(fmt::format("which model or scenario? usage: {}", plan_usage.call));
@@ -162,7 +164,8 @@ void make_folder(const std::string& folder) {
   if (failed) throw UserError({{folder, 0, "", "cannot be made: " + failed.message()}});
 }
 
-// In the folder of the best plans: the table of all that were replayed, and the n-th as a scenario.
+// These name the files in the folder of the best plans: the table of all that were replayed, and
+// the n-th plan as a scenario.
 std::string table_stem(const std::string& folder) {
   return folder + "/plans";
 }
@@ -190,7 +193,7 @@ void write_plans(const std::string& folder, const PlanSpace& space, const PlanSe
   write_tables(table_stem(folder), answer.table);
 }
 
-// With twice as many nodes, and again, until something fits.
+// Tries twice as many nodes, and twice as many again, until something fits.
 std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space,
                             PlanSearch search) {
   if (!question.nodes.empty()) return "";
@@ -212,7 +215,7 @@ std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space
   return fmt::format("Up to {} nodes nothing fits.\n", most_nodes_tried);
 }
 
-// The plan that stands first, by the engine of what is read.
+// Plays the plan that stands first by the engine of what is read.
 std::optional<PlayedBy> first_again(const PlanQuestion& question, const PlanSpace& space,
                                     const PlanAnswer& answer, const Player& player) {
   if (answer.best.empty()) return std::nullopt;

@@ -23,7 +23,7 @@ JobTime job_time(const FoundPlan& found) {
           figure(found, "gpus"), figure(found, "tokens_per_second")};
 }
 
-// What the step waits for most, and second: "compute 91 %, tensor_parallel 4 %".
+// Says what the step waits for most, and second: "compute 91 %, tensor_parallel 4 %".
 std::string binds(const Outcome& outcome) {
   constexpr std::string_view group = "time.";
   std::vector<std::pair<double, std::string>> times;
@@ -43,7 +43,7 @@ std::string binds(const Outcome& outcome) {
                                      ", "));
 }
 
-// "faster", "fastest": by the goal.
+// These words say "faster" and "fastest" by the goal.
 constexpr std::array<std::string_view, 4> better_words{"faster", "cheaper", "smaller",
                                                        "more frugal"};
 constexpr std::array<std::string_view, 4> best_words{"fastest", "cheapest", "smallest",
@@ -156,7 +156,7 @@ std::string table_of_best(const PlanSpace& space, const PlanSearch& search,
   return render(table, line_width());
 }
 
-// Of the plans that were replayed those that need a tenth less memory than every faster one.
+// Names the replayed plans that need a tenth less memory than every faster one.
 std::string smaller_text(const PlanSpace& space, const PlanAnswer& answer) {
   constexpr double worth_it = 0.9;
   constexpr std::size_t most = 3;
@@ -180,7 +180,7 @@ std::string smaller_text(const PlanSpace& space, const PlanAnswer& answer) {
   return text.empty() ? "" : text + ".";
 }
 
-// Where the job itself says how many there are, and plans do not follow it.
+// Says that plans do not follow the job where that itself says how many engines there are.
 std::string engines_text(const PlanSpace& space) {
   if (!space.asked.grpo || !space.asked.grpo->engines) return "";
   const std::string_view key = "job.vllm_num_engines";

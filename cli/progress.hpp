@@ -1,4 +1,4 @@
-// How far long work is: one line on standard error, and only where a person looks at it.
+// This says how far long work is: one line on standard error, and only where a person looks at it.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace stepsim {
 // left; wipes it at the end. Silent when standard error is no terminal.
 Progress progress_bar(std::string_view what);
 
-// For an answer that is there before longer work begins.
+// Prints an answer that is there before longer work begins.
 void print_at_once(std::string_view text);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// `report`: runs and sweeps as a page to look at.
+// `report` writes runs and sweeps as a page to look at.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What all results have in common: what they are, what was asked, and how sure it is.
+// All results say what they are, what was asked, and how sure the answer is.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace stepsim {
 
-// What a command prints with --json. The number rises when a key goes, changes its name, type, unit
-// or meaning; new keys may come without.
+// A kind is what a command prints with --json. The number rises when a key goes, changes its name,
+// type, unit or meaning; new keys may come without.
 struct ResultKind {
   std::string_view name;
   int schema = 1;
@@ -22,37 +22,37 @@ struct ResultKind {
   Records (*sample)() = nullptr;  // a result with everything in it that there may be
 };
 
-// The kind, its schema and the version of stepsim: what stands in front of every result.
+// Returns the kind, its schema and the version of stepsim: what stands in front of every result.
 Records head_of(const ResultKind& kind);
 
-// What it is, what was asked, the answer.
+// Returns what the result is, what was asked, and the answer.
 Records result_records(const ResultKind& kind, const Records& asked, const Records& answer);
-// The same as JSON on stdout.
+// Prints the same as JSON on stdout.
 void print_result(const ResultKind& kind, const Records& asked, const Records& answer);
 
-// How a scenario was named on the command line.
+// This says how a scenario was named on the command line.
 struct AskedScenario {
   std::string source;  // path or name
   std::vector<Setting> settings{};
 };
-// What was asked, what was read and makes no difference, what was taken for a file of another
-// program, and the guesses behind the answer.
+// Returns what was asked, what was read and makes no difference, what was taken for a file of
+// another program, and the guesses behind the answer.
 Records asked_records(const Scenario& scenario, const AskedScenario& asked);
-// Of what a study reads by itself: nothing where the settings make no scenario, of which the study
-// has its own word.
+// These are for studies that read a scenario themselves. They return nothing where the settings
+// make no scenario, about which the study has its own word.
 std::optional<Scenario> scenario_if_sound(const std::string& data, const AskedScenario& asked);
 std::optional<Records> asked_of(const std::string& data, const AskedScenario& asked);
-// With everything in it that there may be.
+// Returns a record with everything in it that there may be.
 Records asked_sample();
-// What was set, as KEY=VALUE.
+// Returns what was set, as KEY=VALUE.
 RecordList setting_list(std::span<const Setting> settings);
 
 Records constant_records(const NamedConstant& constant);
 
-// Constants with a figure in seconds at either end of their ranges, under these keys.
+// Lists constants with a figure in seconds at either end of their ranges, under these keys.
 RecordList mover_list(const std::vector<Mover>& movers, std::string_view low_key,
                       std::string_view high_key);
-// The same as a table, or nothing.
+// Writes the same as a table, or "" where there is nothing.
 std::string movers_table(const std::vector<Mover>& movers, std::string_view what,
                          std::string_view figure, std::string (*text)(Seconds));
 
@@ -65,7 +65,7 @@ Record parts_if(std::string_view key, std::string_view label, const std::optiona
   return {key, label, from ? std::optional<Records>(make(*from)) : std::nullopt};
 }
 
-// Many parts after each other.
+// Returns many parts after each other.
 Records joined(std::initializer_list<Records> lists);
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// Every kind of result that --json prints, and what its schema is made of: a result with everything
-// in it that there may be.
+// This lists every kind of result that --json prints, and what its schema is made of: a result with
+// everything in it that there may be.
 #pragma once
 
 #include <array>
@@ -73,7 +73,7 @@ inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`", keys_sam
 inline constexpr ResultKind diff_kind{
     "diff", 1, "`stepsim diff`: what two scenarios say differently", diff_sample};
 
-// docs/json.md, whole.
+// Returns the whole of docs/json.md.
 std::string json_document();
 
 }  // namespace stepsim

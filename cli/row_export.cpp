@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// As a file may be called everywhere.
+// Returns the id as a file may be called everywhere.
 std::string file_name(const std::string& id) {
   std::string name = id;
   for (char& c : name) {

@@ -1,4 +1,4 @@
-// `validate --rows T.csv --export DIR`: rows of measured tables as scenario files.
+// `validate --rows T.csv --export DIR` writes rows of measured tables as scenario files.
 #pragma once
 
 #include <span>
@@ -8,8 +8,9 @@
 
 namespace stepsim {
 
-// One file for each predicted row, named after it; what was assumed stands above it as comments.
-// `stepsim run` of that file predicts what `validate --rows` did. Returns how many there are.
+// Writes one file for each predicted row, named after it; what was assumed stands above it as
+// comments. `stepsim run` of that file predicts what `validate --rows` did. Returns how many there
+// are.
 std::size_t export_rows(const std::string& folder, std::span<const PredictedRow> rows);
 
 }  // namespace stepsim

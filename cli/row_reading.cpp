@@ -19,7 +19,8 @@ constexpr std::array<std::string_view, 17> told{
     "other_s",   "host_mem_GB", "derived_fields", "median_itl_ms", "command",
     "train_vpp", "ep"};
 
-// All letters of one stand in the other, in that order: "act_ckpt" in "activation_ckpt".
+// Returns whether all letters of one stand in the other, in that order: "act_ckpt" in
+// "activation_ckpt".
 bool shortens(std::string_view brief, std::string_view whole) {
   std::size_t found = 0;
   for (const char c : whole)
@@ -45,7 +46,7 @@ void note_columns(const CsvTable& table, const std::vector<std::string>& known, 
           fmt::format("{}:1: {}: is not read{}", table.file, column, nearest(column, known)));
 }
 
-// Where each id stands.
+// This says where each id stands.
 using Places = std::map<std::string, std::string>;
 
 void check_ids(const CsvTable& table, Places& places, std::vector<Problem>& problems) {
@@ -68,7 +69,7 @@ void note_figures(const std::string& file, const std::vector<StepRow>& rows, Row
                     first->line, first->id, std::ranges::count_if(rows, without), rows.size()));
 }
 
-// What a table is of shows in its columns.
+// Adds a table's rows. The columns show what a table is of.
 void add_rows(const CsvTable& table, RowTables& tables) {
   if (holds_grpo_rows(table)) {
     append(tables.grpo, grpo_rows(table));

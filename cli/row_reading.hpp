@@ -18,7 +18,7 @@ struct RowTables {
 // Throws UserError when a file is empty or two rows have one id.
 RowTables read_row_tables(const std::vector<std::string>& files);
 
-// Whether rows of that family may be in these tables.
+// Returns whether rows of that family may be in these tables.
 bool holds_family(const RowTables& tables, std::string_view family);
 
 }  // namespace stepsim

@@ -76,7 +76,7 @@ TextTable crash_table(const std::vector<PredictedRow>& rows) {
   return table;
 }
 
-// What rows leave open and how it was taken, the most frequent first.
+// Shows what rows leave open and how it was taken, the most frequent first.
 TextTable assumed_table(const std::vector<PredictedRow>& rows) {
   struct Taken {
     std::string what, first;
@@ -162,7 +162,8 @@ TextTable series_table(std::vector<AxisErrors> errors) {
                   {{"along"}, {"steps"}, {"median_abs_error"}, {"p90_abs_error"}});
 }
 
-// Beside each other: what changes from row to row, and layouts of one model and batch.
+// These compare rows with each other: what changes from row to row, and layouts of one model and
+// batch.
 struct RowComparisons {
   std::vector<AxisErrors> series;
   std::vector<OrderedGroup> order;

@@ -1,4 +1,4 @@
-// `validate --rows`: tables of published training steps beside predictions.
+// `validate --rows` prints tables of published training steps beside predictions.
 #pragma once
 
 #include <cstdint>

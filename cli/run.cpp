@@ -1,4 +1,4 @@
-// `run`: one step of a scenario.
+// `run` predicts one step of a scenario.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ CauseSet free_causes(const Options& options) {
   return free;
 }
 
-// Nothing: not asked for.
+// Returns nothing where it is not asked for.
 std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuestion& question) {
   constexpr std::uint32_t usual = 3, most = 100;
   const bool person = !options.has("json") && !options.has("brief") && !options.has("ideal");
@@ -93,7 +93,7 @@ std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuest
   return faster_steps(question, shown);
 }
 
-// What would make it faster, or else what would make it fit.
+// Changes would make the step faster, or else make it fit.
 struct Changes {
   std::optional<FasterSteps> faster{};
   std::optional<FittingSteps> fitting{};
@@ -105,8 +105,8 @@ Changes changes_of(const Options& options, const NextStepQuestion& question) {
   return {.fitting = fitting_steps(question)};
 }
 
-// What stands beside the prediction. `operations`: asks for those of the folded step. `stated`: its
-// figures, where it was replayed as draws are.
+// Finds what stands beside the prediction. `operations` returns how many the folded step has.
+// `stated` holds its figures, where it was replayed as draws are.
 RunExtras extras_of(const CommandLine& line, const Options& options,
                     const std::function<std::size_t()>& operations,
                     const std::optional<StepFigures>& stated,
@@ -120,7 +120,7 @@ RunExtras extras_of(const CommandLine& line, const Options& options,
                    .energy = options.has("energy")};
   if (const auto log = options.get("beside")) extras.log = load_trainer_log(*log);
   const auto asked = count_of(options, "samples", 0, 4096);
-  // Beside a real run a figure without its range says little.
+  // A figure without its range says little beside a real run.
   const auto usual = [&] { return extras.log ? draws_at_once : usual_samples(operations()); };
   extras.interval = interval_of_run({.data = line.data,
                                      .scenario = source,

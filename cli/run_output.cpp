@@ -20,7 +20,7 @@
 namespace stepsim {
 namespace {
 
-// What a step and the run are made of, as trainers count it.
+// Says what a step and the run are made of, as trainers count it.
 std::string batch_text(const Job& job, const Prediction& p) {
   if (!p.length) return "";
   const RunLength& length = *p.length;
@@ -46,7 +46,7 @@ std::string drives_text(double checkpoint, double room) {
                      to_text(Bytes{checkpoint}));
 }
 
-// What is written and read between steps, and what of the run that takes.
+// Says what is written and read between steps, and what of the run that takes.
 std::string saving_text(const Scenario& scenario, const Prediction& p) {
   const Job& job = scenario.job;
   std::string text;
@@ -158,7 +158,7 @@ std::string range_text(const NamedConstant& constant) {
   return fmt::format("{}", fmt::join(constant.words, " or "));
 }
 
-// What the scenario itself says it does not know.
+// Says what the scenario itself does not know.
 std::string unknown_text(const Scenario& scenario) {
   constexpr std::string_view own = "scenario.";
   TextTable table{{"not known of this run", " taken", "may be"}};
@@ -169,7 +169,7 @@ std::string unknown_text(const Scenario& scenario) {
   return table.rows.empty() ? "" : "\n" + render(table);
 }
 
-// Where the time goes, cause by cause.
+// Lists where the time goes, cause by cause.
 RecordList breakdown_list(const Prediction& p) {
   const auto row = [&](std::string_view cause, Seconds exposed, Seconds hidden) -> Records {
     return {{"cause", "where the time goes", cause},
@@ -193,7 +193,7 @@ std::string breakdown_text(const Prediction& p) {
                                  {"hidden_s"}}));
 }
 
-// Of the whole run: batches, saving and resuming.
+// Returns the records of the whole run: batches, saving and resuming.
 Records length_records(const Prediction& p) {
   const auto batches = [&](const RunLength& length) -> Records {
     return {{"effective_batch", "sequences or pairs to a step", length.effective_batch},

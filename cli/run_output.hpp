@@ -1,4 +1,4 @@
-// What `run` says of a training step.
+// These write what `run` says of a training step.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace stepsim {
 
-// What stands beside a prediction, if somebody asked for it.
+// These extras stand beside a prediction, if somebody asked for them.
 struct RunExtras {
   std::optional<Interval> interval;
   std::optional<FasterSteps> faster;
@@ -23,16 +23,16 @@ struct RunExtras {
   bool energy = false;            // by cause
 };
 
-// "llama-3.2-3b on 1 x mi300x-8, Megatron": what is trained, where, and with what.
+// Says what is trained, where, and with what: "llama-3.2-3b on 1 x mi300x-8, Megatron".
 std::string place_text(const Scenario& scenario);
 JobTime job_time_of(const Scenario& scenario, const Prediction& prediction);
 std::string run_text(const Scenario& scenario, const Prediction& prediction,
                      const RunExtras& extras);
-// What to change next, which takes longer to find than the rest.
+// Says what to change next, which takes longer to find than the rest.
 std::string changes_text(const RunExtras& extras);
-// The answer alone, in a line.
+// Writes the answer alone, in a line.
 std::string brief_text(const Prediction& prediction, const std::optional<Interval>& interval);
-// " (likely 716 ms to 827 ms)"
+// Writes " (likely 716 ms to 827 ms)".
 std::string likely_text(const std::optional<Interval>& interval);
 Records run_records(const Scenario& scenario, const Prediction& prediction,
                     const RunExtras& extras);

@@ -25,9 +25,9 @@ std::vector<std::string> run_files(const CommandLine& line, const std::string& w
 // Draws of the constants where nobody asked for a number of them: eight, where a step has so few
 // operations that they take a tenth of a second.
 std::uint32_t usual_samples(std::size_t operations);
-// Nothing: no draws are asked for.
+// Returns nothing where no draws are asked for.
 std::optional<Interval> interval_of_run(const IntervalQuestion& question);
-// Into the summary, as step_time_low and step_time_high and so on.
+// Adds the interval to the summary, as step_time_low and step_time_high and so on.
 void add_interval(Run& run, const Interval& interval);
 
 }  // namespace stepsim

@@ -22,7 +22,7 @@ namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-// What follows from the keys, and stands in none of them.
+// Returns what follows from the keys, and stands in none of them.
 Rows rows_of(const Scenario& scenario) {
   const Job& job = scenario.job;
   const std::uint32_t ranks = scenario.cluster.ranks();

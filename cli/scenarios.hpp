@@ -12,16 +12,16 @@
 namespace stepsim {
 
 bool is_scenario(const std::string& data, const std::string& name);
-// Every scenario of the catalogue by name, with its title.
+// Returns every scenario of the catalogue by name, with its title.
 std::vector<std::pair<std::string, std::string>> list_scenarios(const std::string& data);
-// Every key with its value and where that comes from, and what follows from them. Keys that change
-// nothing in this scenario are counted unless `all` are wanted.
+// Writes every key with its value and where that comes from, and what follows from them. Keys that
+// change nothing in this scenario are counted unless `all` are wanted.
 std::string scenario_text(const std::string& name, const std::string& file,
                           const Scenario& scenario, bool all);
 Records scenario_records(const std::string& name, const std::string& file,
                          const Scenario& scenario);
 
-// The value, whether somebody said it, and where.
+// Returns the value, whether somebody said it, and where.
 Records value_records(const ResolvedKey& key);
 
 }  // namespace stepsim

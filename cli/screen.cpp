@@ -45,7 +45,8 @@ bool wants_colour() {
          std::string_view(terminal) != "dumb";
 }
 
-// Stands before a colour's code within a text. No file can hold it, as it is new in each process.
+// Returns the mark that stands before a colour's code within a text. No file can hold it, as it is
+// new in each process.
 const std::string& colour_mark() {
   static const std::string mark = [] {
     std::random_device source;

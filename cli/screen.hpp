@@ -1,4 +1,4 @@
-// What a terminal can show, and the one way to it.
+// This knows what a terminal can show, and is the one way to it.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ void say(fmt::format_string<Parts...> format, Parts&&... parts) {
 
 // Colours are for a terminal whose user did not set NO_COLOR.
 enum class Colour : unsigned char { good, bad, strong };
-// Only what say() writes shows them.
+// Marks the text so that what say() writes to a terminal shows the colour, and nothing else does.
 std::string coloured(std::string_view text, Colour colour);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// `serve`: a page to try settings on, for the browser of whoever started it.
+// `serve` shows a page to try settings on, for the browser of whoever started it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,12 +50,13 @@ std::string absolute_folder(const std::string& folder) {
   return fs::canonical(folder).string();
 }
 
-// Without the models that other programs keep: those folders were not given.
+// Makes the catalogue's folders absolute, and leaves out the models that other programs keep: those
+// folders were not given.
 std::string absolute_catalogue(const std::string& data) {
   return join_folders(mapped(data_folders(data), absolute_folder));
 }
 
-// Of each catalogue what it is made of: it may stand in a checkout with other things.
+// Returns the parts of each catalogue alone, as it may stand in a checkout with other things.
 std::vector<std::string> catalogue_folders(const std::string& data) {
   std::vector<std::string> folders;
   for (const std::string& folder : data_folders(data))
@@ -71,7 +72,7 @@ std::string random_token() {
   return token;
 }
 
-// What a browser writes for an address.
+// Returns what a browser writes for an address.
 std::string host_of(const std::string& address) {
   return address.find(':') == std::string::npos ? address : fmt::format("[{}]", address);
 }

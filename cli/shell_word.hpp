@@ -5,7 +5,7 @@
 
 namespace stepsim {
 
-// As a shell takes it for one word.
+// Quotes the text so that a shell takes it for one word.
 std::string shell_word(const std::string& text);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// Options for files of other programs: what they do not hold, and what of that was taken.
+// These options are for files of other programs: what they do not hold, and what of that was taken.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ inline constexpr std::array source_options{
                "operations that a step is written as at most (job.budget); what takes more is "
                "refused beforehand"}};
 
-// A command's own options, and these.
+// Returns a command's own options, and these.
 template <std::size_t N>
 constexpr auto with_source_options(const std::array<OptionSpec, N>& own) {
   std::array<OptionSpec, N + source_options.size()> all{};
@@ -46,15 +46,16 @@ constexpr auto with_source_options(const std::array<OptionSpec, N>& own) {
 std::pair<std::string, std::string> cluster_setting(const std::string& name,
                                                     std::optional<std::uint32_t> nodes);
 
-// As settings, which every study hands on.
+// Returns these options as settings, which every study hands on.
 std::vector<std::pair<std::string, std::string>> source_settings_of(const Options& options);
 
-// What was taken for a file of another program, for the first screen; nothing when nothing was.
+// Writes what was taken for a file of another program, for the first screen; "" when nothing was.
 std::string assumptions_text(std::span<const Assumption> assumptions);
-// The same in a line, by name: "not in the file: length of rows; not modelled: peft_use_dora".
+// Writes the same in a line, by name: "not in the file: length of rows; not modelled:
+// peft_use_dora".
 std::string taken_in_brief(const Scenario& scenario);
-// What was read and changes nothing, is not modelled, or is unusual: a line each, a blank one
-// before.
+// Writes what was read and changes nothing, is not modelled, or is unusual: a line each, a blank
+// one before.
 std::string notes_text(const Scenario& scenario);
 // A side of a comparison as it was read.
 struct ReadSide {
@@ -62,9 +63,10 @@ struct ReadSide {
   std::string source;  // its file
   const Scenario& scenario;
 };
-// What was taken for each, and what of its file is not modelled; once where sides agree.
+// Writes what was taken for each side, and what of its file is not modelled; once where sides
+// agree.
 std::string taken_text(std::span<const ReadSide> sides);
-// The same for machines.
+// Returns the same for machines.
 Record assumption_record(std::span<const Assumption> assumptions);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// `sweep`: many scenarios, one table. `merge`: the table out of its shards.
+// `sweep` makes one table of many scenarios; `merge` makes the table out of its shards.
 #include "analysis/studies/sweep/sweep.hpp"
 
 #include <fmt/format.h>
@@ -139,7 +139,7 @@ int find(const CommandLine& line, const Options& options, const std::string& que
     if (options.has(name)) throw UserError(fmt::format("--{}: means nothing with --find", name));
   const SearchResult result = run_search(line.data, plan, search);
   if (options.has("json")) {
-    // With the value that was found, else with the last one.
+    // The result shows the value that was found, or else the last one.
     const std::size_t shown = result.found.value_or(result.steps.size() - 1);
     const AskedScenario asked{plan.scenario, settings_of(plan, {result.steps[shown].value})};
     print_result(search_kind, asked_of(line.data, asked).value_or(Records{}),
@@ -150,7 +150,7 @@ int find(const CommandLine& line, const Options& options, const std::string& que
   return result.found ? exit_code::yes : exit_code::no;
 }
 
-// The row that a person looks for first, by the engine of what is read.
+// Plays the row that a person looks for first by the engine of what is read.
 std::optional<PlayedBy> fastest_again(const std::string& data, const SweepTable& table,
                                       const SweepReport& report, const Player& player) {
   if (!report.fastest) return std::nullopt;

@@ -1,4 +1,4 @@
-// Files of a study of many points: its tables, and the journal that it goes on from.
+// A study of many points has these files: its tables, and the journal that it goes on from.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@ namespace stepsim {
 // Throws UserError where a sweep of this name would write over one of its inputs.
 void require_own_names(const std::string& stem, std::span<const std::string> inputs);
 
-// STEM.csv and STEM.h5.
+// Writes STEM.csv and STEM.h5.
 void write_tables(const std::string& stem, const SweepTable& table);
 
-// STEM.h5, for merge.
+// Writes STEM.h5, for merge.
 void write_shard(const std::string& stem, const SweepTable& table);
 
 // After the tables are written; returns `code`. Points that got no answer may get one next time,

@@ -23,7 +23,7 @@ std::vector<Setting> settings_of_row(const SweepTable& table, const SweepRow& ro
   return settings;
 }
 
-// As it stands, or as the first of its points that can run.
+// Returns the scenario as it stands, or as the first of its points that can run.
 std::optional<Scenario> told_scenario(const std::string& data, const SweepTable& table) {
   if (auto scenario = scenario_if_sound(data, {table.source, table.fixed})) return scenario;
   const auto row =
@@ -32,7 +32,7 @@ std::optional<Scenario> told_scenario(const std::string& data, const SweepTable&
   return scenario_if_sound(data, {table.source, settings_of_row(table, *row)});
 }
 
-// What became of one key of the source; nothing where it has no such key.
+// Returns what became of one key of the source; nothing where it has no such key.
 std::optional<SourceKey> key_of_source(const std::string& data, const SweepTable& table,
                                        const SweepRow& row, const std::string& key) {
   try {
@@ -46,7 +46,7 @@ std::optional<SourceKey> key_of_source(const std::string& data, const SweepTable
   return std::nullopt;
 }
 
-// A row for each value of the key, as far as a few.
+// Returns a row for each value of the key, as far as a few.
 std::vector<const SweepRow*> rows_by_value(const SweepTable& table, std::size_t key) {
   constexpr std::size_t most = 4;
   std::vector<const SweepRow*> rows;
@@ -58,7 +58,7 @@ std::vector<const SweepRow*> rows_by_value(const SweepTable& table, std::size_t 
   return rows;
 }
 
-// Where no value of a varied key changes the result.
+// Notes that no value of a varied key changes the result.
 std::string note_on(const std::string& data, const SweepTable& table, std::size_t k) {
   const std::string& key = table.keys[k];
   std::optional<SourceKey> told;

@@ -1,4 +1,4 @@
-// What a sweep says of the file that its points are made from.
+// These notes say what a sweep has to say of the file that its points are made from.
 #pragma once
 
 #include <string>

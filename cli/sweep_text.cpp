@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t widest_reason = 150;  // columns of a terminal that somebody made wide
 
-// Of a key only what follows the last dot, unless two keys end alike.
+// Returns of each key what follows the last dot, unless two keys end alike.
 std::vector<std::string> short_names(const std::vector<std::string>& keys) {
   const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
   std::vector<std::string> names;
@@ -160,7 +160,7 @@ TextTable point_table(const SweepTable& table, const SweepReport& report) {
   return text;
 }
 
-// What was varied; a number where it is one.
+// Returns what was varied; a number where it is one.
 Record setting_record(const std::string& key, const std::string& value) {
   constexpr std::string_view what = "one key for each that was varied";
   const auto number = parse_quantity(value);

@@ -19,7 +19,7 @@ Records sweep_records(const SweepTable& table, const SweepReport& report, const 
 std::string search_text(const Search& search, const SearchResult& result);
 Records search_records(const Search& search, const SearchResult& result);
 
-// Whether it can run, and every metric.
+// Returns whether it can run, and every metric.
 Records outcome_records(const Outcome& outcome);
 
 }  // namespace stepsim

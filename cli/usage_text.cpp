@@ -57,7 +57,7 @@ std::string bash_words(const Usage& usage) {
   return words;
 }
 
-// Each a word of its own for the shell.
+// Makes each a word of its own for the shell.
 std::string zsh_specs(const Usage& usage) {
   std::string specs;
   for (const OptionSpec& option : usage.options) {
@@ -113,7 +113,7 @@ std::string man_text(std::string_view text) {
   return page;
 }
 
-// Between single quotes, where colons and brackets divide a specification.
+// Escapes the text for single quotes, where colons and brackets divide a specification.
 std::string zsh_text(std::string_view text) {
   std::string result(text);
   result = replaced(result, '\\', "\\\\");

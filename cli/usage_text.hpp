@@ -1,5 +1,5 @@
-// One description of a command's options, in every form that somebody wants it in: help, a man
-// page, and what the shells complete.
+// This is one description of a command's options, in every form that somebody wants it in: help, a
+// man page, and what the shells complete.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace stepsim {
 
 std::string help_text(const Usage& usage);
 
-// "stepsim run --help=man": for the tools that make pages and completions, not for people.
+// `stepsim run --help=man` is for the tools that make pages and completions, not for people.
 inline constexpr std::string_view help_as = "--help=";
 // The form "man" is the body of a page, "bash" the words, "zsh" the specifications of _arguments.
 // Throws UserError for any other.

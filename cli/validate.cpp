@@ -1,4 +1,4 @@
-// `validate`: measured runs, predicted.
+// `validate` predicts measured runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +76,8 @@ std::vector<std::string> scenario_files(const CommandLine& line,
   return files;
 }
 
-// What is wrong with any of the files is said before the first is predicted.
+// Loads all files first, so that what is wrong with any of them is said before the first is
+// predicted.
 std::vector<NamedScenario> load_all(const CommandLine& line,
                                     const std::vector<std::string>& files) {
   return mapped(files, [&](const std::string& file) -> NamedScenario {

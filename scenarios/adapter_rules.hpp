@@ -1,4 +1,4 @@
-// Which matrices of a model adapters can stand beside.
+// These rules say which matrices of a model adapters can stand beside.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace stepsim {
 
-// Those of all layers, as the model's own code calls them: "self_attn.q_proj".
+// Returns the matrices of all layers, as the model's own code calls them: "self_attn.q_proj".
 std::vector<std::string> matrices_of(const Model& model);
 
-// Each name of `modules` is that of a matrix in one of the layers at least, and some matrix gets an
-// adapter.
+// Notes each name of `modules` that no matrix of any layer has, and adapters that stand beside no
+// matrix.
 void check_adapters(const Table& strategy, const Scenario& scenario);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// What a file does not hold, so that it was taken from elsewhere.
+// An assumption is what a file does not hold, so that it was taken from elsewhere.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace stepsim {
 
-// The one that a comparison of packed and other rows hangs on.
+// A comparison of packed and other rows hangs on this assumption.
 inline constexpr std::string_view length_of_rows = "length of rows";
 
 struct Assumption {

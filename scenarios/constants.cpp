@@ -32,7 +32,7 @@ bool means(const Words& key, const Words& name) {
   return found == key.size();
 }
 
-// As a user would say it, beginning with the same word.
+// Returns the name as a user would say it: the parts of a machine begin with the same word.
 std::string spoken(const std::string& name, bool with_cluster) {
   if (!with_cluster || name.starts_with("stack.") || name.starts_with("engine.")) return name;
   constexpr std::string_view links = "node.links.";

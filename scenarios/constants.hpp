@@ -11,12 +11,12 @@
 
 namespace stepsim {
 
-// "cluster.xgmi.bandwidth", "gpu.gemm.rate", "stack.host.sync", "engine.sync.call": of the
-// catalogue and no key of a scenario.
+// Returns whether the key names a constant of the catalogue, and no key of a scenario:
+// "cluster.xgmi.bandwidth", "gpu.gemm.rate", "stack.host.sync", "engine.sync.call".
 bool names_constant(std::string_view key);
 
-// What the mapping sets, each in the unit of its constant; what is wrong is noted at its line, with
-// the nearest name where no constant or several fit.
+// Returns what the mapping sets, each in the unit of its constant; what is wrong is noted at its
+// line, with the nearest name where no constant or several fit.
 std::vector<GivenConstant> given_constants(const Table& table, std::span<const NamedConstant> all);
 
 }  // namespace stepsim

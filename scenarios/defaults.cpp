@@ -18,8 +18,8 @@
 namespace stepsim {
 namespace {
 
-// Of a model by name, by path, or written in the scenario; nothing for a dense one, and for one
-// that cannot be read, which the reading of the scenario says.
+// Returns the experts of a model by name, by path, or written in the scenario; nothing for a dense
+// one, and for one that cannot be read, which the reading of the scenario says.
 std::optional<std::string> experts_of(const std::string& data, const Document& scenario) {
   const std::string name = resolve_model(data, scenario.peek("model").value_or(""));
   if (name.empty()) return experts_said(scenario, "model");

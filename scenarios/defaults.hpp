@@ -1,4 +1,4 @@
-// What a scenario does not say: its recipes and its stack do.
+// Recipes and the stack say what a scenario does not.
 #pragma once
 
 #include <string>

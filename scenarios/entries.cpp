@@ -21,7 +21,8 @@
 namespace stepsim {
 namespace {
 
-// Only then do the constants of the other kernels stand behind a prediction.
+// Returns whether the constants of the other attention kernels stand behind a prediction: they do
+// with these two kernels alone.
 bool attention_uses_shares(const Scenario& scenario) {
   const AttentionKernel kernel = attention_of(scenario.stack, scenario.strategy);
   return kernel == AttentionKernel::flex || kernel == AttentionKernel::sdpa_efficient;
@@ -59,7 +60,7 @@ std::vector<NamedConstant> scoped(std::vector<NamedConstant> constants, std::str
   return constants;
 }
 
-// What a file of workloads/ says, and the constants in it.
+// This is what a file of workloads/ says, and the constants in it.
 template <class Value>
 struct SharedFacts {
   Value value{};

@@ -1,4 +1,4 @@
-// What a scenario calls by name, found in the catalogue: model, machine, stack.
+// A scenario calls entries by name, which are found in the catalogue: model, machine, stack.
 #pragma once
 
 #include <initializer_list>
@@ -34,7 +34,7 @@ struct Found {
 Found find_entries(const std::string& data, const Table& root, const Table& cluster,
                    const Names& names);
 
-// How the constants are read: as stated, drawn, or as the scenario says.
+// Readings say how the constants are read: as stated, drawn, or as the scenario says.
 struct Readings {
   const MaybeDraw& draw;
   std::vector<GivenConstant> given;
@@ -42,10 +42,11 @@ struct Readings {
 };
 // An entry whose constants are drawn or given; `scope` goes before their names.
 Document under(Document document, const Readings& readings, std::string_view scope);
-// What a scenario rests on: the constants that were read from an entry.
+// Keeps what a scenario rests on: the constants that were read from an entry.
 void keep_constants(const Document& document, std::string_view scope, Scenario& scenario);
 
-// What engines do with layers without attention: rates and operators as learners' stacks have them.
+// Loads what engines do with layers without attention: rates and operators as learners' stacks have
+// them.
 void load_mixers(const std::string& data, const MaybeDraw& draw, EngineStack& engine);
 
 // GPUs and links that are slower than their files say, if the scenario has any.
@@ -57,10 +58,11 @@ std::vector<std::string> overlay_files(const std::string& data, const Names& nam
 // The optimizer that the strategy names, with what `optimizer_kernels` says of it, or leaves out.
 void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
                     Scenario& scenario);
-// How the strategy's products run; `machine`: that was found, and has to have units for them.
+// Loads how the strategy's products run. If `machine`, the machine was found, and has to have units
+// for them.
 void load_precision(const std::string& data, const Table& strategy, const Readings& readings,
                     bool machine, Scenario& scenario);
-// What was found; the rest of the scenario stays as it is.
+// Loads what was found; the rest of the scenario stays as it is.
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario);
 

@@ -50,7 +50,7 @@ void check_ranks(const Table& moe, const StepSplit& sharing) {
 
 }  // namespace
 
-// What DeepSpeed itself rejects, said before anything is simulated.
+// Notes what DeepSpeed itself rejects, before anything is simulated.
 void check_experts(const Table& moe, const StepSplit& sharing, Known known) {
   const Strategy& s = sharing.strategy;
   if (s.experts.same_rows && s.experts.parallel == 1)

@@ -1,4 +1,4 @@
-// How a strategy deals experts to ranks, and which ways go together.
+// These rules say how a strategy may deal experts to ranks, and which ways go together.
 #pragma once
 
 #include "scenarios/parallel_rules.hpp"

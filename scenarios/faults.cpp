@@ -10,8 +10,8 @@
 namespace stepsim {
 namespace {
 
-// Of a normal distribution, cut at three standard deviations. Written out, as the one of the
-// standard library is another in each library.
+// Draws from a normal distribution, cut at three standard deviations. It is written out, as the one
+// of the standard library is another in each library.
 double deviation(std::mt19937_64& dice) {
   constexpr int throws = 12;
   double sum = -throws / 2.0;
@@ -61,7 +61,7 @@ double seconds_of(const Table& entry, std::string_view key, double otherwise) {
   return entry.has(key) ? entry.quantity<Seconds>(key).value : otherwise;
 }
 
-// "at", "for", "period" and what changes.
+// Reads "at", "for", "period" and what changes.
 Change change_of(const Table& entry) {
   Change change{.at = seconds_of(entry, "at", 0)};
   change.length = seconds_of(entry, "for", change.length);

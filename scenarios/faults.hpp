@@ -1,4 +1,5 @@
-// GPUs and links of a scenario's machine that are slower than its files say, or become so.
+// Faults are GPUs and links of a scenario's machine that are slower than its files say, or become
+// so.
 #pragma once
 
 #include "scenarios/scenario.hpp"
@@ -10,10 +11,10 @@ struct Variation {
   Constant<Ratio> gpu_time;  // spread of a kernel's time between GPUs
 };
 
-// `slow_gpus`, `slow_links`, `events` and `vary` of a scenario's cluster block, put into its
+// Puts `slow_gpus`, `slow_links`, `events` and `vary` of a scenario's cluster block into its
 // cluster.
 void read_faults(const Table& cluster, const Variation& variation, Scenario& scenario);
-// Whether any of them is asked for.
+// Returns whether any of them is asked for.
 bool asks_for_faults(const Table& cluster);
 
 }  // namespace stepsim

@@ -16,7 +16,7 @@ void take_length_file(Document& document);
 Grpo read_grpo(const Table& job);
 // DeepSpeed's switches under open-instruct's names: they go before the strategy block.
 void apply_grpo_strategy(const Table& job, Strategy& strategy);
-// Where learners are, once the number of nodes is known.
+// Places the learners, once the number of nodes is known.
 void place_learners(const Table& job, const Cluster& cluster, Grpo& grpo);
 
 // The second copy of parameters when the job says nothing of it: of as many ranks as divide the
@@ -29,7 +29,7 @@ void check_grpo(const Table& job, const Scenario& scenario);
 // Keys of open-instruct that were given and make no difference to the time.
 std::vector<std::string> grpo_notes(const Table& job);
 
-// What is allowed and costs something.
+// Returns what is allowed and costs something.
 std::vector<std::string> grpo_warnings(const Scenario& scenario, const Placement& placement);
 
 }  // namespace stepsim

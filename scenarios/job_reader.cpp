@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-// How long the run is may be said once.
+// Notes that the length of the run is said more than once.
 void check_lengths(const Table& table, const Job& job) {
   std::vector<std::string_view> said;
   for (const std::string_view key :
@@ -36,7 +36,7 @@ void fill_with_document(const Table& table, Job& job) {
   job.fill = kept_tokens(job) / static_cast<double>(job.sequence);
 }
 
-// As many micro-batches of each rank as make up the batch.
+// Gives each rank as many micro-batches as make up the batch.
 void share_out(const Table& table, Scenario& scenario) {
   constexpr std::string_view key = "global_batch", accumulation = "job.gradient_accumulation";
   Job& job = scenario.job;

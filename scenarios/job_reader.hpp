@@ -8,8 +8,8 @@
 namespace stepsim {
 
 Job read_job(const Table& table);
-// What follows from the machine, the strategy and DeepSpeed's file; notes what cannot be, and steps
-// that the run does not have.
+// Fills in what follows from the machine, the strategy and DeepSpeed's file; notes what cannot be,
+// and steps that the run does not have.
 void finish_job(const Table& table, Scenario& scenario);
 
 }  // namespace stepsim

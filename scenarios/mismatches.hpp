@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-// A line for each: a result is still given, and this is how far it may be trusted.
+// Returns a line for each: a result is still given, and this is how far it may be trusted.
 std::vector<std::string> mismatches(const Scenario& scenario);
 
 }  // namespace stepsim

@@ -1,4 +1,5 @@
-// What somebody observed, or expected, of a run: figures that a prediction can be held against.
+// An observation is what somebody observed, or expected, of a run: figures that a prediction can be
+// held against.
 #pragma once
 
 #include <array>
@@ -52,7 +53,7 @@ struct Range {
   double high = 0;
 };
 
-// The part of `value` that no value inside the range explains, over the nearer end; signed.
+// Returns the part of `value` that no value inside the range explains, over the nearer end; signed.
 double error_against(const Range& range, double value);
 
 struct Observation {

@@ -31,8 +31,8 @@ void check_host_adam(const Table& offload, const Scenario& scenario) {
   };
   check("cpu_adam", keys.adam != HostAdam::one_pass,
         keys.adam == HostAdam::operators || host.cpu_adam_grace.has_value(), "cpu_adam_grace");
-  // Without an update on the host it says nothing, as when a sweep takes the optimizer off the
-  // host.
+  // The number of threads says nothing without an update on the host, as when a sweep takes the
+  // optimizer off it.
   if (scenario.strategy.optimizer_place == Offload::cpu)
     check("threads", keys.threads > 0, host.core_stream.has_value(), "core_stream");
 }

@@ -1,4 +1,5 @@
-// What may be kept in host memory or on drives, and what has to be large enough for that.
+// These rules say what may be kept in host memory or on drives, and what has to be large enough for
+// that.
 #pragma once
 
 #include "scenarios/scenario.hpp"

@@ -10,8 +10,8 @@
 namespace stepsim {
 namespace {
 
-// Those of one pipeline stage, which share what follows among them; all where stages do not come
-// out even, which is said already.
+// Returns the ranks of one pipeline stage, which share what follows among them; all where stages do
+// not come out even, which is said already.
 std::int64_t ranks_of(const StepSplit& sharing) {
   const std::int64_t ranks = sharing.cluster.ranks();
   const std::int64_t stages = sharing.strategy.pipeline_parallel.size;
@@ -31,7 +31,7 @@ struct Checker {
     if (whole % ranks != 0)
       table.problem(key, fmt::format("{} does not divide {} {}", ranks, whole, what));
   }
-  // Fewer heads of keys and values than ranks: several ranks hold the same.
+  // If there are fewer heads of keys and values than ranks, several ranks hold the same.
   void shares(std::int64_t ranks, std::int64_t heads) const {
     if (heads % ranks != 0 && ranks % heads != 0)
       table.problem(
@@ -128,7 +128,8 @@ void check_secondary(const Table& table, const StepSplit& sharing) {
 
 }  // namespace
 
-// How ranks would hand a state on along a sequence, or score tokens that others have, is not.
+// Says why a sequence cannot be divided: how ranks would hand a state on along it, or score tokens
+// that others have, is not modelled.
 std::optional<std::string> why_undivided(const Model& model) {
   const auto because = [&](const std::string& why) {
     return fmt::format("is not modelled for {}, {}", model.name, why);

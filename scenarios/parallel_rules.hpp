@@ -1,4 +1,4 @@
-// What has to divide what, so that several ranks can share a model.
+// These rules say what has to divide what, so that several ranks can share a model.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace stepsim {
 
-// A step that several ranks share.
+// Several ranks share this step.
 struct StepSplit {
   const Model& model;
   const Cluster& cluster;

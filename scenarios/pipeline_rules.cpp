@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-// "4 stages", "4 x 2 pieces".
+// Writes "4 stages" or "4 x 2 pieces".
 std::string pieces_text(const PipelineParallel& p) {
   return p.virtual_stages == 1 ? fmt::format("{} stages", p.size)
                                : fmt::format("{} x {} pieces", p.size, p.virtual_stages);
@@ -47,7 +47,8 @@ void check_layers(const Table& table, const Model& model, const PipelineParallel
     }
 }
 
-// As many micro-batches as there are pieces on the way are needed before the first one is over.
+// Notes too few micro-batches: as many as there are pieces on the way are needed before the first
+// one is over.
 void check_dual(const Table& table, const PipelineParallel& p, std::int64_t micro_batches) {
   const bool both = p.schedule == PipelineSchedule::dualpipe;
   if (!both && p.schedule != PipelineSchedule::dualpipe_v) return;
@@ -90,7 +91,7 @@ void check_schedule(const Table& table, const StepSplit& sharing) {
                                           name));
 }
 
-// What a pipeline is not modelled with, or what its frameworks refuse.
+// Returns what a pipeline is not modelled with, or what its frameworks refuse.
 std::vector<std::string> refusals(const StepSplit& sharing) {
   const Strategy& s = sharing.strategy;
   std::vector<std::string> list;

@@ -1,4 +1,4 @@
-// What has to be true of pipeline stages.
+// These rules say what has to be true of pipeline stages.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace stepsim {
 // Notes at `strategy`, the table of that name, whatever does not come out even or together.
 void check_pipeline(const Table& strategy, const StepSplit& sharing);
 
-// What is allowed and wasteful.
+// Returns what is allowed and wasteful.
 std::vector<std::string> pipeline_notes(const PipelineParallel& pipeline, const Job& job);
 
 }  // namespace stepsim

@@ -1,5 +1,6 @@
-// What one published source fixes about its runs: keys of a scenario under its `defaults:`, and the
-// rows of measured tables that it is of. A scenario asks for it with `recipe: NAME`.
+// A recipe is what one published source fixes about its runs: keys of a scenario under its
+// `defaults:`, and the rows of measured tables that it is of. A scenario asks for it with `recipe:
+// NAME`.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace stepsim {
 
 inline constexpr Shelf recipe_shelf{"scenarios/recipes", "recipe"};
 
-// Columns and words: the row's cell in each of them has to hold one of its words.
+// These are columns and words: the row's cell in each of them has to hold one of its words.
 using CellWords = std::vector<std::pair<std::string, std::vector<std::string>>>;
 // Columns and what stands in the row's cell.
 using Cells = std::vector<std::pair<std::string, std::string>>;
@@ -29,7 +30,7 @@ struct Recipe {
   Cells corrects;
 };
 
-// Without its defaults, which `lay_defaults` reads.
+// Reads a recipe without its defaults, which `lay_defaults` reads.
 Recipe read_recipe(const Table& file);
 
 }  // namespace stepsim

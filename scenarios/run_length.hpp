@@ -1,4 +1,5 @@
-// From what a user knows of a run's length to optimizer steps: the arithmetic of batches.
+// This reckons from what a user knows of a run's length to optimizer steps: the arithmetic of
+// batches.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct RunLength {
   double iterations_per_epoch = 0;  // 0: an epoch has no length of its own
 };
 
-// Nothing when the job does not say how long it is.
+// Returns nothing when the job does not say how long it is.
 std::optional<RunLength> run_length(const Job& job, std::uint32_t ranks);
 std::optional<RunLength> run_length(const Scenario& scenario);
 

@@ -155,7 +155,7 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   Grpo& grpo = scenario.grpo.emplace(read_grpo(job));
   apply_grpo_strategy(job, scenario.strategy);
   scenario.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
-  // Of the micro-batches that a step will have, as many as fill a pipeline.
+  // This takes as many of the micro-batches that a step will have as fill a pipeline.
   scenario.job.accumulation = scenario.strategy.pipeline_parallel.size;
   if (!found.cluster || !found.model) return;
   place_learners(job, scenario.cluster, grpo);
@@ -164,7 +164,7 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   for (std::string& note : grpo_notes(job)) scenario.notes.push_back(std::move(note));
 }
 
-// What recipes and stacks fill in is not said by the scenario.
+// Returns whether the scenario says this itself; it does not say what recipes and stacks fill in.
 bool says_itself(const Table& table, std::string_view path) {
   const std::size_t dot = path.find('.');
   if (dot == std::string_view::npos) {
@@ -245,7 +245,8 @@ void apply(Document& document, const std::string& key, const std::string& value)
     document.set(key, value);
 }
 
-// By its own name, with the block that it stands in, or as a constant.
+// Returns whether the key was set: by its own name, with the block that it stands in, or as a
+// constant.
 bool was_set(std::string_view path, std::span<const Setting> settings) {
   return std::ranges::any_of(settings, [&](const Setting& setting) {
     const std::string& key = setting.first;
@@ -254,7 +255,7 @@ bool was_set(std::string_view path, std::span<const Setting> settings) {
   });
 }
 
-// What a setting broke is no fault of the file that it went into.
+// Blames a setting for what it broke, and not the file that it went into.
 std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Setting> settings) {
   for (Problem& problem : problems)
     for (const auto& [key, value] : settings) {
@@ -274,7 +275,8 @@ std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Settin
   return problems;
 }
 
-// What a recipe or a stack filled in is no fault of the file that it went into.
+// Ends the reading, and names the recipe or stack that filled in what is wrong: it is no fault of
+// the file that it went into.
 void finish(const Document& document) {
   try {
     document.finish();
@@ -287,8 +289,9 @@ void finish(const Document& document) {
   }
 }
 
-// Of the operators that are counted in data only those that this step runs stand behind it, and
-// those that the user set; of what engines do without attention nothing, if all layers attend.
+// Drops the constants that stand behind no prediction of this step. Operators that are counted in
+// data stay if the step runs them or the user set them; what engines do without attention goes if
+// all layers attend.
 void drop_unused_constants(Scenario& scenario) {
   Job job = scenario.job;  // of GRPO the rows are not known here
   job.sequence = std::max<std::int64_t>(job.sequence, 1);
@@ -319,7 +322,7 @@ bool are_names_of(std::span<const std::string> names, std::span<const NamedConst
       names, [&](const std::string& name) { return holds(constants, name, &NamedConstant::name); });
 }
 
-// Model, machine, stack and engine; once more where the scenario gives constants of theirs.
+// Loads model, machine, stack and engine; once more where the scenario gives constants of theirs.
 void load_named(const std::string& data, const Table& root, const Names& names, const Found& found,
                 Readings readings, Scenario& scenario) {
   const auto load = [&] {
@@ -348,7 +351,7 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
   if (given->sound()) load();
 }
 
-// Files of the user's own that something came from.
+// Notes files of the user's own that something came from.
 void note_overlays(const std::string& data, const Table& root, const Names& names,
                    const Found& found, Scenario& scenario) {
   auto overlays = overlay_files(data, names, found, scenario);
@@ -433,7 +436,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   return scenario;
 }
 
-// What the file of another program says besides its keys.
+// Adds what the file of another program says besides its keys.
 void add_translation(const Translation& source, Scenario& scenario) {
   append(scenario.files, source.files);
   scenario.assumptions = source.assumptions;

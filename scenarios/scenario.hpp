@@ -1,4 +1,4 @@
-// A user's file: which model, on which cluster, under which stack, job and strategy.
+// A scenario is a user's file: which model, on which cluster, under which stack, job and strategy.
 #pragma once
 
 #include <optional>
@@ -58,7 +58,7 @@ struct Scenario {
   std::vector<SaidKey> said;       // of one key the first one stands
 };
 
-// What its training step is made from; refers to the scenario.
+// Returns what its training step is made from; it refers to the scenario.
 inline StepInput step_input(const Scenario& scenario) {
   return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
 }
@@ -68,15 +68,15 @@ inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
 inline constexpr Shelf optimizer_shelf{"workloads/optimizers", "optimizer"};
 inline constexpr Shelf precision_shelf{"workloads/precisions", "precision"};
 
-// A change from the command line: {"strategy.zero", "2"}.
+// This is a change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;
 
-// Of a text as a scenario file holds it; `file` is only a name for messages. `stack` changes the
+// Reads a text as a scenario file holds it; `file` is only a name for messages. `stack` changes the
 // stack's file: {"kernels.gemm", "{value: 0.9, grade: fitted, source: a trial}"}.
 Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
                         const MaybeDraw& draw = {}, std::span<const Setting> stack = {});
 
-// Of a file, of a trace (*.h5), or of a name that the catalogue has. Throws UserError with every
+// Reads a file, a trace (*.h5), or a name that the catalogue has. Throws UserError with every
 // problem of the file.
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings = {}, const MaybeDraw& draw = {});

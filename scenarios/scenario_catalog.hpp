@@ -1,4 +1,4 @@
-// Scenario files by name.
+// These find scenario files by name.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace stepsim {
 
-// Of every scenario file below `data`/scenarios: "seeds/llama32-3b-sft-zero3", sorted.
+// Returns the name of every scenario file below `data`/scenarios: "seeds/llama32-3b-sft-zero3",
+// sorted.
 std::vector<std::string> scenario_names(const std::string& data);
 
 std::string scenario_file(const std::string& data, std::string_view name);

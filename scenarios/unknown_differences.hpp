@@ -1,5 +1,5 @@
-// What tells two scenarios apart and no prediction knows: a comparison of the two cannot be decided
-// where there is any.
+// These tell two scenarios apart and no prediction knows them: a comparison of the two cannot be
+// decided where there are any.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct ComparedScenario {
   std::string name;  // "A"
   const Scenario& scenario;
 };
-// "peft_use_dora (not in A, true in B): a norm over each matrix", a line for each.
+// Writes "peft_use_dora (not in A, true in B): a norm over each matrix", a line for each.
 std::vector<std::string> unknown_differences(const ComparedScenario& a, const ComparedScenario& b);
 
 }  // namespace stepsim

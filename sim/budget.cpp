@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-// By which a process grows, with what is replayed of it.
+// A process grows by this with each operation of what is replayed.
 constexpr double bytes_of_operation = 170;
 
 std::string in_three_digits(double value) {

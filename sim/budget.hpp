@@ -1,4 +1,5 @@
-// What somebody allows a program to cost: what is larger is refused before it is written.
+// A budget limits how many operations a program may have: a larger one is refused before it is
+// written.
 #pragma once
 
 #include <string_view>
@@ -7,7 +8,7 @@ namespace stepsim {
 
 inline constexpr double usual_budget = 50e6;  // operations: 9 GB and a minute or two
 
-// `less`: what would take less.
+// Throws UserError where the program is too large. `less` says what would take less.
 void require_budget(double operations, double budget, std::string_view less);
 
 }  // namespace stepsim

@@ -6,12 +6,13 @@
 namespace stepsim {
 namespace {
 
-// Moments closer than this are one: they come out of sums in different orders.
+// Returns how close two moments may be that count as one: they come out of sums in different
+// orders.
 double rounding(double time) {
   return 1e-12 * std::max(1.0, time);
 }
 
-// How long after its latest beginning; nothing before the first.
+// Returns the seconds since the change last began; nothing before it first does.
 std::optional<double> since_begin(const Change& change, double time) {
   const double since = time - change.at;
   if (since < -rounding(time)) return std::nullopt;
@@ -25,7 +26,7 @@ bool holds_at(const Change& change, double time) {
   return since && *since < change.length - rounding(time);
 }
 
-// Its next beginning or end.
+// Returns the moment at which the change next begins or ends.
 std::optional<double> next_of(const Change& change, double time) {
   const auto since = since_begin(change, time);
   if (!since) return change.at;

@@ -1,4 +1,4 @@
-// Bandwidth and speed that change while a program runs: a link that slows, a GPU that throttles.
+// Bandwidth and speed may change while a program runs: a link slows, or a GPU throttles.
 #pragma once
 
 #include <limits>
@@ -7,7 +7,8 @@
 
 namespace stepsim {
 
-// From `at` on for a while there is a share of the whole, and again after each period.
+// A change begins at `at` and holds for `length`, and again after each period; meanwhile only
+// `share` of the bandwidth or speed is there.
 struct Change {
   double at = 0;                                            // s
   double length = std::numeric_limits<double>::infinity();  // s
@@ -18,12 +19,12 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-// Shares of changes that hold at once multiply, and their latencies add up. At the moment of a
-// change what comes after it holds.
+// These return the share and the latency at a moment: the shares of changes that hold at once
+// multiply, and their latencies add up. At the moment of a change what comes after it holds.
 double share_at(std::span<const Change> changes, double time);
 double latency_at(std::span<const Change> changes, double time);
 bool adds_latency(std::span<const Change> changes);
-// The first moment after `time` at which a change begins or ends; nothing: none does.
+// Returns the first moment after `time` at which a change begins or ends; nothing where none does.
 std::optional<double> next_change(std::span<const Change> changes, double time);
 
 }  // namespace stepsim

@@ -1,6 +1,6 @@
-// The only user of HDF5. Files are built and taken apart in memory, so the disk sees plain bytes
-// only. Small columns lie in their header and large ones in chunks, both with a checksum, so HDF5
-// notices a damaged byte; what it hands over is checked all the same.
+// This is the only user of HDF5. Files are built and taken apart in memory, so the disk sees plain
+// bytes only. Small columns lie in their header and large ones in chunks, both with a checksum, so
+// HDF5 notices a damaged byte; what it hands over is checked all the same.
 #include "sim/column_file.hpp"
 
 #include <fmt/format.h>
@@ -254,7 +254,7 @@ void require_own_values(const Dataset& from) {
     throw std::runtime_error("lies in another file");
 }
 
-// The values of a dataset or an attribute, through `fetch`; `most_bytes` is what it can hold.
+// Reads the values of a dataset or an attribute, through `fetch`; `most_bytes` is what it can hold.
 template <class Fetch>
 void read_values(Column& column, const Type& type, const Space& space, std::size_t most_bytes,
                  const Fetch& fetch) {
@@ -297,7 +297,7 @@ struct ColumnReader::Open {
     require_own_values(from);
     const Type type(H5Dget_type(from), "H5Dget_type");
     const Space space(H5Dget_space(from), "H5Dget_space");
-    // What was never written takes no room, however long it says it is.
+    // A column that was never written takes no room, however long it says it is.
     const std::size_t most_bytes = H5Dget_storage_size(from) * most_inflation;
     read_values(column, type, space, most_bytes, [&](void* into) {
       done(H5Dread(from, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, into), "H5Dread");

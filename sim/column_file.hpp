@@ -1,4 +1,5 @@
-// Named columns of numbers and texts as the bytes of an HDF5 file: equal columns, equal bytes.
+// A column file holds named columns of numbers and texts as the bytes of an HDF5 file: equal
+// columns, equal bytes.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +31,17 @@ struct Column {
 // Columns go to the sink one after the other, so that a long run is never in memory twice.
 using ColumnSink = std::function<void(const Column&)>;
 
-// The whole file: the groups are made first, then `columns` hands every column to the sink.
+// Returns the whole file: the groups are made first, then `columns` hands every column to the sink.
 std::string image_of_columns(std::span<const std::string_view> groups,
                              const std::function<void(const ColumnSink&)>& columns);
 
-// Of such bytes. Throws std::runtime_error, which names the column, when they are damaged or hold
-// something else.
+// Reads such bytes. Throws std::runtime_error, which names the column, when they are damaged or
+// hold something else.
 class ColumnReader {
  public:
   explicit ColumnReader(std::string image);
   ~ColumnReader();
-  // Replaces values, keeping their type, and the unit.
+  // Replaces the column's values, keeping their type, and its unit.
   void fill(Column& column) const;
   // The names in a group, in the order in which they were written.
   std::vector<std::string> list(const std::string& group) const;
@@ -50,7 +51,7 @@ class ColumnReader {
   std::unique_ptr<const Open> open_;
 };
 
-// Whether bytes begin like such a file.
+// An HDF5 file begins with this signature; is_column_file() looks for it.
 inline constexpr std::string_view column_file_signature = "\x89HDF\r\n\x1a\n";
 bool is_column_file(std::string_view bytes);
 

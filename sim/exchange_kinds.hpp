@@ -1,5 +1,5 @@
-// An exchange as folding sees it: ends of few kinds, and how many flows of which kind each end has.
-// What takes n^2 flows one by one takes n times the number of kinds.
+// Folding sees an exchange so: ends of few kinds, and how many flows of which kind each end has.
+// This takes n times the number of kinds, not n^2 as flows one by one do.
 #pragma once
 
 #include <array>
@@ -44,17 +44,18 @@ FlatExchange flat(const Exchange& exchange, Number number);
 // The ends of one exchange by colour.
 class ExchangeKinds {
  public:
-  // Colours of links, and of all flows of the exchange.
+  // Finds the kinds by the colours of links, and of all flows of the exchange.
   ExchangeKinds(const FlatExchange& exchange, std::span<const Color> links, Color base);
 
-  // Flows between an end and all those of one kind, in its own area or not.
+  // A bundle is the flows between an end and all those of one kind, in its own area or not.
   struct Bundle {
     std::uint32_t end = 0, other = 0;  // other: the first of its kind
     bool further = false;
     std::uint32_t count = 0;
     Color color = 0;
   };
-  // Of what all ends send, or of what they get; a link of them is crossed by `count` flows.
+  // Calls `use` for every bundle of what all ends send, or of what they get; a link of the bundle's
+  // path is crossed by `count` flows.
   template <class Use>
   void for_each(bool sends, Use use) const;
 

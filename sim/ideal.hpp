@@ -1,5 +1,5 @@
-// Programs in which some causes cost nothing: what a step would take without launches, with free
-// gathers, and so on.
+// In an ideal program some causes cost nothing: it says what a step would take without launches,
+// with free gathers, and so on.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class CauseSet {
   std::uint32_t bits_ = 0;
 };
 
-// The same program, its operations of these causes free: no seconds, no bytes, no latency, and a
-// collective that is free slows nobody's kernels. Who waits for whom stays.
+// Returns the same program with its operations of these causes free: no seconds, no bytes, no
+// latency, and a free collective slows nobody's kernels. The dependencies stay.
 OpGraph idealised(const OpGraph& graph, CauseSet causes);
 
 }  // namespace stepsim

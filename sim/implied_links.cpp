@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// Links of a path, one behind the other.
+// Visits the links of a path, one behind the other.
 template <class Use>
 void for_each_pair(const Path& path, bool feeding, Use use) {
   for (std::size_t i = 1; i < path.size(); ++i) {
@@ -18,14 +18,14 @@ void for_each_pair(const Path& path, bool feeding, Use use) {
 
 using Crossings = std::vector<std::pair<LinkId, std::uint32_t>>;  // a link, and of which place
 
-// Each once: a port may serve several ranks.
+// Lists each once: a port may serve several ranks.
 Crossings each_once(Crossings list) {
   std::ranges::sort(list);
   list.erase(std::unique(list.begin(), list.end()), list.end());
   return list;
 }
 
-// Ways out of places and into others, and from area to area.
+// Visits the ways out of places and into others, and from area to area.
 template <class Use>
 void for_each_pair(const Exchange& exchange, bool feeding, Use use) {
   const auto behind = [&](LinkId first, LinkId next) {
@@ -114,7 +114,7 @@ void ImpliedLinks::leave_out(std::span<const Family> families, const Twins& twin
   }
 }
 
-// At least as wide.
+// Returns whether the link is at least as wide.
 bool ImpliedLinks::is_wider(LinkId link, std::span<const Pair> others, double more) {
   double sum = 0;
   for (const auto& [self, other] : others) sum += more * capacity(other);

@@ -22,7 +22,8 @@ class ImpliedLinks {
   // Twins take the same ways, and are passed by.
   ImpliedLinks(const Machinery& machinery, std::span<const Family> families, const Twins& twins);
   bool operator[](LinkId id) const { return implied_[index(id)] != 0; }
-  // What was decided by widths, once for all links of the same sorts.
+  // Returns the comparisons of links' widths that decided something, once for all links of the same
+  // sorts.
   std::vector<FoldedBy::Width> take_widths();
 
  private:

@@ -1,4 +1,4 @@
-// The words an operation carries for the reader: what it is, where it runs, and why it exists.
+// An operation carries these words for the reader: what it is, where it runs, and why it exists.
 #pragma once
 
 #include <array>
@@ -52,8 +52,8 @@ enum class Phase : std::uint8_t {
 inline constexpr std::array<std::string_view, 9> phase_names{
     "load", "forward", "recompute", "backward", "optimizer", "sync", "generate", "save", "other"};
 
-// The mechanism an operation exists for. A report divides the step by these, and an idealisation
-// sets the cost of one of them to zero.
+// A cause is the mechanism that an operation exists for. A report divides the step by these, and an
+// idealisation sets the cost of one of them to zero.
 enum class Cause : std::uint8_t {
   compute,
   recompute,

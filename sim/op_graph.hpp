@@ -1,4 +1,4 @@
-// The program: an append-only graph of operations. An operation may depend only on earlier ones, so
+// A program is an append-only graph of operations. An operation may depend only on earlier ones, so
 // ids are a topological order and a cycle cannot be built.
 #pragma once
 
@@ -50,7 +50,7 @@ struct Op {
   Flops flops{};                   // useful work, for utilisation figures
 };
 
-// Where bytes live. The timeline is a sum over these.
+// A pool is where bytes live. The memory timeline is a sum over these.
 enum class Pool : std::uint8_t { device, pinned, pageable, disk };
 inline constexpr std::array<std::string_view, 4> pool_names{"device", "pinned", "pageable", "disk"};
 
@@ -63,14 +63,14 @@ struct MemoryEffect {
   double bytes = 0;  // negative: freed
 };
 
-// What an operation is called, and when it runs.
+// A label says what an operation is called, and when it runs.
 struct OpLabel {
   NameId name{};
   Phase phase = Phase::other;
 };
 
-// What operations add up to, cause by cause: seconds of those that carry no traffic, and of each
-// pattern how often it is used, and for how many bytes.
+// These sums hold what operations add up to, cause by cause: the seconds of those that carry no
+// traffic, and for each pattern how often it is used, and for how many bytes.
 struct OpSums {
   struct Traffic {
     double uses = 0, bytes = 0;
@@ -81,8 +81,9 @@ struct OpSums {
   void add(const Op& op);
 };
 
-// Traffic of somebody else, over and over while the program runs: the flows of the pattern's first
-// round begin `at`, and again after each period, or later when the ones before have ended.
+// A neighbour is traffic of another job that comes again and again while the program runs: the
+// flows of the pattern's first round begin `at`, and again after each period, or later when the
+// ones before have ended.
 struct Neighbour {
   PatternId pattern = no_pattern;
   Bytes bytes{};
@@ -96,11 +97,11 @@ class OpGraph {
   PatternId pattern(Pattern pattern);
 
   void reserve(std::size_t operations, std::size_t edges, std::size_t effects);
-  // Of operations to come only their labels are kept: with these memory can be followed in program
-  // order, but nothing can be replayed. A tenth of the bytes.
+  // Keeps of operations to come only their labels: with these memory can be followed in program
+  // order, but nothing can be replayed. They take a tenth of the bytes.
   void keep_labels_only() { labels_only_ = true; }
   bool has_labels_only() const { return labels_only_; }
-  // Of operations to come nothing is kept but what they add up to.
+  // Keeps of operations to come only what they add up to.
   void keep_sums_only() { sums_only_ = true; }
   OpSums sums() const;
   OpId add(const Op& op, std::span<const OpId> after);
@@ -111,9 +112,10 @@ class OpGraph {
     if (!sums_only_) memory_.push_back(effect);
   }
   void beside(const Neighbour& neighbour) { neighbours_.push_back(neighbour); }
-  // From now on the operation is an instant: it waits as before, and costs nothing.
+  // Makes the operation an instant from now on: it waits as before, and costs nothing.
   void make_free(OpId id);
-  // All work and latencies take `factor` times as long; flows that are capped are slower by it.
+  // Makes all work and latencies take `factor` times as long; flows that are capped are slower by
+  // it.
   void stretch(double factor);
 
   std::size_t size() const {
@@ -129,7 +131,7 @@ class OpGraph {
     return std::span(edges_).subspan(offsets_[index(id)],
                                      offsets_[index(id) + 1] - offsets_[index(id)]);
   }
-  // Compressed rows: predecessors of op i are edges()[offsets()[i] .. offsets()[i + 1]).
+  // The rows are compressed: predecessors of op i are edges()[offsets()[i] .. offsets()[i + 1]).
   std::span<const OpId> edges() const { return edges_; }
   std::span<const std::uint64_t> offsets() const { return offsets_; }
   std::span<const std::string> names() const { return names_; }
@@ -154,7 +156,8 @@ class OpGraph {
   std::vector<Neighbour> neighbours_;
 };
 
-// Who waits for an operation: the edges turned round, in id order.
+// Successors are the edges turned round, in id order: they list which operations wait for an
+// operation.
 class Successors {
  public:
   explicit Successors(const OpGraph& graph);

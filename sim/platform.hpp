@@ -1,4 +1,4 @@
-// What operations run on: devices that compute and links that carry bytes.
+// A platform is what operations run on: devices that compute and links that carry bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ constexpr std::size_t index(LinkId id) {
 struct Link {
   std::string name{};
   BytesPerSecond capacity{};  // one direction; whoever uses it at a moment shares it max-min
-  // Folding: one simulated flow on this link stands for `weight` equal flows, so each of them is
-  // served as if the link had capacity / weight.
+  // One simulated flow on this link stands for `weight` equal flows after folding, so each of them
+  // is served as if the link had capacity / weight.
   double weight = 1;
   std::vector<Change> changes{};  // of its capacity, while a program runs
 
@@ -43,7 +43,7 @@ struct Device {
 struct Platform {
   std::vector<Link> links;
   std::vector<Device> devices;
-  // s: a device or link is lost, and with it the program; whatever runs then ends there.
+  // s: a device or link is lost then, and with it the program; whatever runs ends there.
   std::optional<double> lost_at{};
 };
 

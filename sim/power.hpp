@@ -1,5 +1,4 @@
-// What the device of a rank draws, and what operations add to that.
-//
+// This says what the device of a rank draws, and what operations add to that.
 // At every moment of a run a device draws `idle`. What runs on it then adds to that:
 //   a computation   (1 - s) (compute - idle) + s (memory - idle), s being its Op::streaming / 32;
 //   collectives     communication - idle, all that run together, from their start to their finish;
@@ -7,9 +6,8 @@
 // Boards are seen to draw more while a collective runs beside products, and to stay at their limit.
 // Transfers, delays and the launching thread add nothing. An operation of kind `cpu` adds `cores`
 // to its rank's part of the node, however many run. Beside that a rank draws `host` and `network`
-// at every moment. A lane draws for each rank that it stands for, and a stretch that was replayed
-// once for many times counts as often.
-//
+// at every moment. A replayed rank draws for each rank that it stands for, and a stretch that was
+// replayed once for many times counts as often.
 // All of it is a finite number of states of a device, so that an engine can integrate it as well.
 #pragma once
 
@@ -18,7 +16,7 @@
 
 namespace stepsim {
 
-// So many parts of a computation's time may be those in which memory binds.
+// A computation's time has so many parts; Op::streaming counts those in which memory binds.
 inline constexpr int streaming_parts = 32;
 
 struct RankPower {  // W
@@ -29,13 +27,13 @@ struct RankPower {  // W
   double network = 0;  // the rank's part of what joins the nodes
 
   double standing() const { return idle + host + network; }
-  // Of so many computations, with so many parts of streaming together.
+  // Returns what so many computations add, when `streaming` is the sum of their streaming parts.
   double of_compute(int computations, int streaming) const {
     return computations * (compute - idle) -
            (compute - memory) * streaming / static_cast<double>(streaming_parts);
   }
   double of_collectives() const { return communication - idle; }
-  // How much of what would be added is.
+  // Returns the share of `added` that the limit leaves.
   double kept(double added) const {
     const double most = std::max(0.0, limit - idle);
     return added > most ? most / added : 1;

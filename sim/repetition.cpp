@@ -40,7 +40,8 @@ struct Lines {
   }
 };
 
-// What begins or ends with each operation, in the order in which it was written.
+// Effects list what begins or ends in memory with each operation, in the order in which it was
+// written.
 class Effects {
  public:
   explicit Effects(const OpGraph& graph)
@@ -65,7 +66,7 @@ bool same_effect(const MemoryEffect& a, const MemoryEffect& b) {
   return fields(a) == fields(b);
 }
 
-// But for the micro-batch.
+// Returns whether both do the same but for the micro-batch.
 bool same_work(const Op& a, const Op& b) {
   const auto fields = [](const Op& op) {
     return std::tuple(op.kind, op.cause, op.layer, op.name, op.pattern, op.seconds.value,
@@ -74,7 +75,7 @@ bool same_work(const Op& a, const Op& b) {
   return fields(a) == fields(b);
 }
 
-// Where a line of the shorter program is cut to put more in.
+// A cut says where a line of the shorter program is cut to put more in.
 struct Cut {
   std::size_t more = 0;   // operations
   std::size_t first = 0;  // from here on the shorter one's are alike those `more` later
@@ -91,7 +92,7 @@ class Comparison {
         few_effects_(shorter),
         all_effects_(graph) {}
 
-  // Nothing where the shorter program is not the other one without a piece of each line.
+  // Returns nothing where the shorter program is not the other one without a piece of each line.
   std::vector<Cut> cuts() {
     if (few_.lines.size() != all_.lines.size() ||
         !std::ranges::equal(shorter_.names(), graph_.names()))
@@ -156,13 +157,14 @@ class Search {
   }
 
  private:
-  // What counts as waiting for another stage begins before it is over.
+  // Returns when the operation starts; what counts as waiting for another stage begins with the
+  // wait.
   double start(OpId id) const {
     return graph_[id].cause == Cause::pipeline_bubble ? wait_begins(graph_, trace_, id)
                                                       : trace_.start[index(id)];
   }
   double finish(OpId id) const { return trace_.finish[index(id)]; }
-  // Of the same line, one piece earlier; nothing where it is not alike.
+  // Returns the operation of the same line one piece earlier; nothing where it is not alike.
   std::optional<OpId> before(std::size_t line, std::size_t place) const {
     const Cut& cut = cuts_[line];
     if (cut.more == 0 || place < cut.first + cut.more || place >= cut.end + cut.more)
@@ -179,7 +181,8 @@ class Search {
         end_ = std::min(end_, start(lines_[line][place]));
   }
 
-  // What then waits for something new would have begun a period after the one before it.
+  // Lowers the end by operations that wait for something new: they would have begun a period after
+  // their counterparts a piece earlier.
   void lower_end() {
     for (std::size_t line = 0; line < lines_.size(); ++line)
       for (std::size_t place = cuts_[line].end; place + cuts_[line].more < lines_[line].size();
@@ -235,7 +238,8 @@ class Search {
   double end_ = 0, period_ = 0, most_ = 0;  // s
 };
 
-// Of one piece of each line, at the end of those that are alike.
+// Returns whether one piece of each line, at the end of those that are alike, frees all that it
+// allocates.
 bool keeps_nothing(const OpGraph& graph, const Comparison& programs, std::span<const Cut> cuts) {
   std::map<std::tuple<Rank, Pool, NameId>, std::pair<double, double>> held;  // left; came and went
   for (const MemoryEffect& effect : graph.memory()) {

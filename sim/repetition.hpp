@@ -1,9 +1,9 @@
-// Whether a run repeats itself in its middle, so that more of the same need not be replayed.
-//
-// Of a program there is a shorter version: some operations in the middle of each stream are not
-// there. If what runs during a stretch of time ran in the same way one such stretch earlier, the
-// state at both ends of it is one and the same: unfinished work, and what is left of it. A program
-// with still more in the middle then goes through this stretch again and again.
+// This finds whether a run repeats itself in its middle, so that more of the same need not be
+// replayed.
+// A shorter version of a program lacks some operations in the middle of each stream. If what runs
+// during a stretch of time ran in the same way one such stretch earlier, the state at both ends of
+// it is one and the same: unfinished work, and what is left of it. A program with still more in the
+// middle then goes through this stretch again and again.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ namespace stepsim {
 // there is one, and memory is the same at both of its ends. `more` is left to the caller.
 std::optional<Repeat> find_repeat(const OpGraph& shorter, const OpGraph& graph, const Trace& trace);
 
-// Whether in program order, too, more of what the shorter program lacks needs no more memory.
+// Returns whether more of what the shorter program lacks needs no more memory in program order,
+// too.
 bool holds_no_more(const OpGraph& shorter, const OpGraph& graph);
 
 }  // namespace stepsim

@@ -308,7 +308,7 @@ bool is_name(std::string_view name) {
 
 constexpr double most_of_a_request = 1e18;  // bytes; also no number is not below it
 
-// What the validation of platform and program leaves open.
+// Validates platform and program, and then what their own checks leave open.
 void validate(const Run& run) {
   validate(run.platform);
   validate(run.graph, run.platform);
@@ -340,7 +340,7 @@ void validate(const Run& run) {
     require(is_name(scalar.name), "a summary's name has other characters than a-z, 0-9 and _");
 }
 
-// 64-bit FNV-1a.
+// Returns 64-bit FNV-1a.
 std::string digest(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;

@@ -1,4 +1,5 @@
-// A run as plain columns: the one list of what a run file holds, without a word about its format.
+// A run is plain columns: this is the one list of what a run file holds, without a word about its
+// format.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@ namespace stepsim {
 void write_columns(const Run& run, const ColumnSink& sink);
 
 struct ColumnSource {
-  // Replaces values, keeping their type, and the unit.
+  // Replaces the column's values, keeping their type, and its unit.
   std::function<void(Column&)> fill;
   // The names in a group, in the order in which they were written.
   std::function<std::vector<std::string>(const std::string& group)> list;

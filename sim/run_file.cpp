@@ -1,4 +1,4 @@
-// A run as an HDF5 file: its columns, and the version that says how to read them.
+// A run is an HDF5 file: its columns, and the version that says how to read them.
 #include "sim/run_file.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ static_assert(stepsim_version == STEPSIM_VERSION, "CMakeLists.txt and run_file.h
 constexpr std::array<std::string_view, 8> groups{"constants", "ops",   "edges",   "patterns",
                                                  "memory",    "links", "devices", "summary"};
 
-// Of the whole file; nothing where it has none.
+// Returns an attribute of the whole file; nothing where it has none of that name.
 template <class T>
 std::optional<T> attribute_of(const ColumnReader& file, const std::string& name) {
   Column column{name, ColumnKind::attribute, std::vector<T>{}};

@@ -15,7 +15,7 @@ namespace stepsim {
 inline constexpr std::string_view stepsim_version = "0.1.0";
 inline constexpr std::uint32_t run_schema_version = 3;
 
-// What an HDF5 file of ours holds, by its attributes; nullopt if another program wrote it.
+// Returns what an HDF5 file of ours holds, by its attributes; nullopt if another program wrote it.
 enum class Stored : std::uint8_t { run, sweep };
 std::optional<Stored> stored_in(const ColumnReader& file);
 // Throws UserError when it is something else, or was written by an older or a later stepsim.
@@ -27,7 +27,7 @@ void require_stored(const ColumnReader& file, const std::string& path, Stored wa
 // the run contradicts itself.
 void write_run(const std::string& path, const Run& run);
 
-// Whether the file begins like HDF5: a saved run, and not a scenario.
+// Returns whether the file begins like HDF5: it is a saved run then, and not a scenario.
 bool is_run_file(const std::string& path);
 
 // The run as it was written, except that memory effects come in order of time, and lane sizes are
@@ -35,7 +35,7 @@ bool is_run_file(const std::string& path);
 // another schema version.
 Run read_run(const std::string& path);
 
-// The same without a file: what it would hold. `path` is only a name for messages.
+// These do the same with what a file would hold. `path` is only a name for messages.
 std::string encode_run(const Run& run);
 Run decode_run(std::string image, const std::string& path);
 

@@ -147,7 +147,7 @@ ExchangeKinds kinds_of(const FlatExchange& exchange, const Colors& c) {
           mixed(mixed(mixed(exchange.family, exchange.round), amount), c.groups[exchange.group])};
 }
 
-// What links, ranks and groups see before anything has changed its colour.
+// Seen gathers what links, ranks and groups see in a round before any of them changes its colour.
 struct Seen {
   std::vector<Color> links, ranks, groups;
 };
@@ -280,7 +280,7 @@ Bundles bundles_of(const Structure& s, const Colors& colors, std::size_t single)
   return bundles;
 }
 
-// How many flows of each class meet on the link that stands for its class.
+// Incidence counts how many flows of each class meet on the link that stands for its class.
 class Incidence {
  public:
   Incidence(const Structure& s, const Classes& links, const Classes& flows, const Bundles& bundles)
@@ -307,8 +307,9 @@ class Incidence {
 
   std::uint32_t weight(std::uint32_t link_class) const { return std::max(1u, weight_[link_class]); }
 
-  // In max-min sharing only counts matter: k equal flows on a link are one flow that is there k
-  // times. What all flows on the link have in common became the link's weight.
+  // Returns the path of a flow class. In max-min sharing only counts matter: k equal flows on a
+  // link are one flow that is there k times. What all flows on the link have in common became the
+  // link's weight.
   Path path(std::uint32_t flow_class) const {
     Path path;
     for (const auto& [link, n] : counts_[flow_class])
@@ -356,8 +357,8 @@ struct Quotient {
     return result;
   }
 
-  // The first group of each class, with one flow for all flows of a class in each round. `whole`:
-  // the group itself, or its twin.
+  // Returns the first group of each class, with one flow for all flows of a class in each round.
+  // `whole` is the group itself, or its twin.
   Pattern pattern(const Pattern& whole, std::uint32_t group, std::uint32_t first_flow,
                   const Incidence& incidence, bool& pure) const {
     Pattern folded{.name = whole.name, .members = {}, .rounds = {}, .occupancy = whole.occupancy};
@@ -459,8 +460,8 @@ Folded fold(const Machinery& machinery, std::span<const Family> families, Foldin
   folded.rank_of = quotient.ranks.first;
   folded.lane_sizes = quotient.ranks.size;
   bool pure = true;
-  // Of each family the number of its first group, and of its first flow; a twin has those of the
-  // family that it is like.
+  // These number the first group and the first flow of each family; a twin has those of the family
+  // that it is like.
   std::vector<std::uint32_t> first_group(families.size()), first_flow(families.size());
   std::uint32_t groups_so_far = 0, flows_so_far = 0;
   for (std::uint32_t family = 0; family < families.size(); ++family) {

@@ -1,5 +1,5 @@
-// Which ranks and links nothing can tell apart, so that one of each may be simulated for all.
-//
+// This finds ranks and links that nothing can tell apart, so that one of each may be simulated for
+// all.
 // Ranks, links, groups and flows are coloured until every member of a colour sees the same number
 // of every other colour (an equitable partition). Max-min sharing is unique, so what looks the same
 // evolves the same: a program played on the quotient takes exactly the time of the whole.
@@ -19,7 +19,7 @@ namespace stepsim {
 // own all-gather, say. Between families nothing is assumed; they may overlap at will.
 using Family = std::vector<Pattern>;
 
-// What the whole machine looks like, described only where it is used.
+// The machinery is the whole machine, described only where it is used.
 struct Machinery {
   Rank ranks = 0;
   std::size_t links = 0;
@@ -30,12 +30,13 @@ struct Machinery {
   std::function<std::uint32_t(LinkId)> sort;
   // Ranks of different kind are never folded together: stragglers, pipeline stages. Empty: equal.
   std::vector<std::uint64_t> kinds;
-  // Links that change while a program runs: each is like no other.
+  // These links change while a program runs, so each is like no other.
   std::vector<LinkId> changing{};
   std::optional<double> lost_at{};  // s: see Platform
 };
 
-// What folding rested on, so that it can be said of other rates whether it would do the same.
+// FoldedBy keeps what folding rested on, so that it can be said of other rates whether they would
+// fold the same.
 struct FoldedBy {
   // The link is at least as wide as `more` times the others together, or not.
   struct Width {

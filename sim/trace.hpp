@@ -1,4 +1,4 @@
-// What a replay observed, one column per field; row i belongs to operation i.
+// A trace is what a replay observed, one column per field; row i belongs to operation i.
 #pragma once
 
 #include <algorithm>
@@ -28,13 +28,13 @@ struct Repeat {
   double added() const { return more * period; }
   // When that happens in the whole run which was replayed at `time`.
   double whole(double time) const { return time > begin + period ? time + added() : time; }
-  // Of the whole run, what was replayed between two moments.
+  // Returns the seconds of the whole run in what was replayed between two moments.
   double seconds(double from, double to) const {
     return to - from + more * std::max(0.0, std::min(to, begin + period) - std::max(from, begin));
   }
 };
 
-// The engines that passed the time of one replay or of several, and how they compare.
+// PlayedBy says which engines passed the time of one replay or of several, and how they compare.
 struct PlayedBy {
   std::uint32_t own = 0, simgrid = 0;  // replays whose times are those of that engine
   std::string version{};               // of SimGrid
@@ -42,8 +42,8 @@ struct PlayedBy {
   std::string furthest{};              // where the traces differ most; asked for by `both` alone
   double simgrid_would_take = 0;       // s, for the replays that are left to the own engine
 
-  // Times of the trace are exact to so many seconds. SimGrid ends whatever has less than its
-  // precision of 1e-12 s left, and a span has two ends on either side of a comparison.
+  // Returns to how many seconds times of the trace are exact. SimGrid ends whatever has less than
+  // its precision of 1e-12 s left, and a span has two ends on either side of a comparison.
   double resolution() const { return simgrid > 0 ? 4e-12 : 0; }
 
   static auto fields(auto& self) {
@@ -52,10 +52,10 @@ struct PlayedBy {
   }
 };
 
-// "SimGrid 3.32" or "own", as files say it, and back.
+// These write the engine as files say it, "SimGrid 3.32" or "own", and read it back.
 std::string name_of(const PlayedBy& by);
 PlayedBy played_by(std::string_view name);
-// The engines of a result that the replays of both went into.
+// Returns the engines of a result that the replays of both went into.
 PlayedBy together(const PlayedBy& one, const PlayedBy& other);
 
 struct Trace {
@@ -75,19 +75,19 @@ struct Trace {
   }
 };
 
-// Whether each operation is ready, starts and ends in this order, within the run. Times of a replay
-// are; those of a file may be anything.
+// Returns whether each operation is ready, starts and ends in this order, within the run. Times of
+// a replay are; those of a file may be anything.
 bool times_make_sense(const Trace& trace);
 
-// For each operation the moment when the first of its ranks had all that this rank had to do before
-// it. Until the start it then waited for the other ranks.
+// Returns for each operation the moment when the first of its ranks had done all that this rank had
+// to do before it. Until the start it then waited for the other ranks.
 std::vector<double> first_arrivals(const OpGraph& graph, const Trace& trace);
 
 // When the lane of a wait had done all that it had to do itself: there it begins to wait for
 // others.
 double wait_begins(const OpGraph& graph, const Trace& trace, OpId wait);
 
-// A named result with its unit: "step time", 1.25, seconds.
+// A scalar is a named result with its unit: "step time", 1.25, seconds.
 struct Scalar {
   std::string name;
   double value = 0;

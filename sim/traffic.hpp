@@ -1,5 +1,5 @@
-// Traffic as data: who sends how much to whom, over which links, in which order.
-// A collective, a copy to host memory and an optimizer that streams through DRAM are all traffic.
+// Traffic is data: who sends how much to whom, over which links, in which order. A collective, a
+// copy to host memory and an optimizer that streams through DRAM are all traffic.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace stepsim {
 
-// Links crossed, in order. A link that stands there k times is used with k times the flow's rate.
+// A path lists the links crossed, in order. A link that stands there k times is used with k times
+// the flow's rate.
 using Path = ShortList<LinkId, 8>;
 
 struct Flow {
@@ -22,13 +23,13 @@ struct Flow {
   double share = 0;  // payload bytes per byte of the operation
   double wire = 0;   // bytes on the wire per byte of the operation: payload and protocol overhead
   double rate_cap = std::numeric_limits<double>::infinity();  // B/s; a copy engine, a core
-  // With the same sort `wire` is the same multiple of `share`; 0: who made it does not say.
+  // Flows of the same sort have a `wire` that is the same multiple of `share`; 0: not known.
   std::uint8_t sort = 0;
 
   friend bool operator==(const Flow&, const Flow&) = default;
 };
 
-// What one rank has to do with all of its flows to other places, and with those from there.
+// A far end holds what all flows of one rank to other places have in common, and those from there.
 struct FarEnd {
   Rank rank = 0;
   std::uint32_t place = 0;  // inside of it there are other ways
@@ -62,8 +63,8 @@ struct Pattern {
   std::string name{};           // "all_gather ring simple"
   std::vector<Rank> members{};  // the ranks that wait for each other, in group order
   std::vector<Round> rounds{};
-  // How much of a device it takes while it runs on the device's own cores: 1 slows compute down to
-  // the device's `compute_share`, one half by half as much, 0 not at all.
+  // This says how much of a device the pattern takes while it runs on the device's own cores: 1
+  // slows compute down to the device's `compute_share`, one half by half as much, 0 not at all.
   double occupancy = 1;
 
   friend bool operator==(const Pattern&, const Pattern&) = default;
@@ -71,7 +72,7 @@ struct Pattern {
 
 // Between ends of different places.
 Flow flow_between(const Exchange& exchange, const FarEnd& from, const FarEnd& to);
-// With the flows of the exchanges one by one.
+// Returns the pattern with the flows of its exchanges one by one.
 Pattern spelt_out(Pattern pattern);
 
 }  // namespace stepsim

@@ -8,7 +8,8 @@
 namespace stepsim {
 namespace {
 
-// Which numbers of one side stand for which of the other: each for one, and no two for the same.
+// Counterparts pair numbers of one side with numbers of the other: each with one, and no two with
+// the same.
 template <std::size_t N>
 class Counterparts {
  public:

@@ -57,7 +57,8 @@ constexpr int longest_chain = 4;
 
 using Folders = std::span<const std::string>;
 
-// How many folders are left when the uppermost that has the file is the last; 0: none has it.
+// Returns how many folders are left when the uppermost that has the file is the last; 0: none has
+// it.
 std::size_t folders_up_to(Folders folders, const Shelf& shelf, std::string_view name) {
   while (!folders.empty() && !is_there(entry_file(folders.back(), shelf, name)))
     folders = folders.first(folders.size() - 1);
@@ -114,7 +115,7 @@ bool is_common_file(std::string_view like) {
   return like.find('/') != std::string_view::npos;
 }
 
-// The uppermost; "": none has it.
+// Returns the uppermost such file; "": none has it.
 std::string common_file(Folders folders, std::string_view like) {
   for (const std::string& folder : std::views::reverse(folders))
     if (std::string file = fmt::format("{}/{}.yaml", folder, like);
@@ -162,7 +163,8 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
 
 constexpr std::string_view host_speed = "host.core_speed";
 
-// Where it is not known which of several processors a machine has, its range reaches over theirs.
+// Gives the node its processors' speed. If it is not known which of several a machine has, the
+// range reaches over theirs.
 void lay_processors(const std::string& data, Document& node, std::span<const std::string> names) {
   Constant<Ratio> range;
   for (const std::string& name : names) {
@@ -178,7 +180,8 @@ void lay_processors(const std::string& data, Document& node, std::span<const std
   node.set(fmt::format("{}.high", host_speed), fmt::format("{}", range.high.value));
 }
 
-// With that processor; empty: with its usual ones, unless it says itself how fast its host is.
+// Reads the node with that processor; empty: with its usual ones, unless it says itself how fast
+// its host is.
 Document open_node(const std::string& data, std::string_view name, const std::string& processor) {
   const std::vector<std::string> folders = data_folders(data);
   Document node = open_chain(folders, folders, node_shelf, name, 0);
@@ -192,7 +195,8 @@ Document open_node(const std::string& data, std::string_view name, const std::st
   return node;
 }
 
-// Of the nodes of the job among those of the machine, of which nobody may know how many there are.
+// Returns where the job's nodes stand among those of the machine. 0 as `largest`: nobody knows how
+// many it has.
 std::vector<std::uint32_t> places_of(const Cluster& cluster, std::uint32_t largest) {
   const auto& switches = cluster.network ? cluster.network->switches : std::nullopt;
   if (switches && (largest == 0 || switches->nodes < largest)) largest = switches->nodes;
@@ -212,8 +216,8 @@ std::vector<std::uint32_t> places_of(const Cluster& cluster, std::uint32_t large
   return places;
 }
 
-// The cluster with its nodes counted and placed: as many as were asked for, and not more than there
-// are.
+// Returns the cluster with its nodes counted and placed: as many as were asked for, and not more
+// than there are.
 Cluster counted(const ClusterChoice& choice, const Parts& parts, bool is_platform) {
   Cluster cluster;
   cluster.name = is_platform ? choice.platform : choice.name;
@@ -232,7 +236,7 @@ Cluster counted(const ClusterChoice& choice, const Parts& parts, bool is_platfor
   return cluster;
 }
 
-// What joins the nodes, where anything has to.
+// Adds the network that joins the nodes, where there is more than one or somebody named it.
 void join_nodes(const std::string& data, const ClusterChoice& choice, const Parts& parts,
                 const MaybeDraw& draw, std::span<const GivenConstant> given, Cluster& cluster) {
   std::string network = choice.network.empty() ? parts.network : choice.network;

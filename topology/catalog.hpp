@@ -30,30 +30,30 @@ inline constexpr Shelf cluster_shelf{"topology/clusters", "cluster"};
 // into it; a folder whose name holds a line end is refused where it is given.)
 std::string join_folders(std::span<const std::string> folders);
 std::vector<std::string> data_folders(const std::string& data);
-// Behind the folders it may say where programs of Hugging Face keep the models that they load;
-// empty: it does not.
+// These add to the folders where programs of Hugging Face keep the models that they load, and read
+// it back; empty: it is not there.
 std::string with_hub(const std::string& data, const std::string& folder);
 std::string hub_of(const std::string& data);
 
-// A data file by its path below the folders, "topology/variation.yaml": that of the uppermost
-// folder that has it; where it should be in the lowest one, if none has.
+// Returns a data file by its path below the folders, "topology/variation.yaml": that of the
+// uppermost folder that has it; where it should be in the lowest one, if none has.
 std::string data_file(const std::string& data, std::string_view path);
-// What the folders have at this path, the lowest first: "claims".
+// Returns what the folders have at this path, the lowest first: "claims".
 std::vector<std::string> data_places(const std::string& data, std::string_view path);
 
 // The files of overlays that an entry is read from, itself and what it is like: none when all of it
 // is of the lowest folder.
 std::vector<std::string> overlay_files(const std::string& data, const Shelf& shelf,
                                        std::string_view name);
-// The same of a cluster: itself, its node, GPU and network.
+// Does the same for a cluster: itself, its node, GPU and network.
 std::vector<std::string> overlay_files(const std::string& data, const Cluster& cluster);
-// "not of the installed catalogue: FILE, FILE"
+// Writes "not of the installed catalogue: FILE, FILE".
 std::string overlay_note(std::span<const std::string> files);
 bool is_of_overlay(const std::string& data, const std::string& file);
 
 // File names without ".yaml", sorted.
 std::vector<std::string> names_on(const std::string& data, const Shelf& shelf);
-// The same of one name, without looking at all.
+// These ask for one name, without looking at all of them.
 bool is_on(const std::string& data, const Shelf& shelf, std::string_view name);
 std::string file_of(const std::string& data, const Shelf& shelf, std::string_view name);
 
@@ -63,7 +63,7 @@ std::string file_of(const std::string& data, const Shelf& shelf, std::string_vie
 // all.
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name);
 
-// Constants drawn from their ranges instead of their stated values.
+// If there is a draw, constants are drawn from their ranges instead of read at their stated values.
 using MaybeDraw = std::optional<Draw>;
 
 struct ClusterChoice {

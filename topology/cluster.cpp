@@ -11,8 +11,8 @@
 namespace stepsim {
 namespace {
 
-// Numbers of links: first all nodes' own, then two or three per port, then two per leaf, or those
-// of the cables between switches.
+// Links are numbered in this order: first all nodes' own, then two or three per port, then two per
+// leaf, or those of the cables between switches.
 struct Numbering {
   std::uint32_t per_node;
   std::uint32_t nics;
@@ -270,7 +270,7 @@ std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank) {
 
 namespace {
 
-// From one NIC's port to another's, or from GPU to GPU.
+// Appends the links from one NIC's port to another's, or from GPU to GPU.
 bool append_between(Path& path, const Cluster& cluster, const Numbering& n, const Place& from,
                     const Place& to) {
   if (cluster.routes) {

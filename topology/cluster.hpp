@@ -1,4 +1,5 @@
-// Nodes on a network: which rank is where, and which links lie between two places.
+// A cluster is nodes on a network: it says which rank is where, and which links lie between two
+// places.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@
 
 namespace stepsim {
 
-// Traffic of another job between the ports of two nodes: so many bytes through each port that a GPU
-// here uses, over and over.
+// This is traffic of another job between the ports of two nodes: so many bytes through each port
+// that a GPU here uses, again and again.
 struct NodeTraffic {
   std::uint32_t from = 0, to = 0;  // nodes
   Bytes bytes{};
@@ -30,7 +31,7 @@ struct NodeTraffic {
   friend bool operator==(const NodeTraffic&, const NodeTraffic&) = default;
 };
 
-// What changes while a step runs, counted from its beginning.
+// These events change the machine while a step runs. Times count from its beginning.
 struct ClusterEvents {
   std::vector<std::pair<LinkId, Change>> links;
   std::vector<std::pair<Rank, Change>> gpus;
@@ -48,25 +49,25 @@ struct Cluster {
   Node node;
   NodeGraph graph;
   std::optional<Network> network;
-  // Ways between nodes where the network is known cable by cable; else they are worked out from its
-  // leaves, which takes no memory for machines of any size.
+  // These are the ways between nodes where the network is known cable by cable; else they are
+  // worked out from its leaves, which takes no memory for machines of any size.
   std::optional<NetworkRoutes> routes;
   std::uint32_t nodes = 1;
   std::uint32_t gpus_used = 0;           // on each node, the first ones; 0: all
   std::vector<std::uint32_t> uneven;     // the same where nodes differ; empty: they do not
   std::vector<std::uint32_t> placement;  // where in the machine each node stands; empty: in order
   std::vector<NamedConstant> constants;  // all that were read, with their sources
-  // What is not as the files say: speed of each rank's device, empty where all are equal, and the
-  // shares that single links have of their capacity.
+  // These say what is not as in the files: the speed of each rank's device, empty where all are
+  // equal, and the shares that single links have of their capacity.
   std::vector<double> speeds;
   std::vector<std::pair<LinkId, double>> slow_links;
   ClusterEvents events{};
 
-  // Of the machine's places for nodes, the one that a node of the job has.
+  // Returns where in the machine a node of the job stands.
   std::uint32_t place(std::uint32_t number) const {
     return placement.empty() ? number : placement[number];
   }
-  // On the node with the most.
+  // Returns the GPUs of the node with the most.
   std::uint32_t gpus_per_node() const {
     return gpus_used > 0 ? gpus_used : node.count(PartKind::gpu);
   }
@@ -76,14 +77,16 @@ struct Cluster {
   }
 };
 
-// What each rank draws, with its part of the nodes and of the network between them. Nothing where a
-// file does not say what its part draws. GPUs that take no part are left out.
+// Returns what each rank draws, with its part of the nodes and of the network between them; nothing
+// where a file does not say what its part draws. GPUs that take no part are left out.
 std::optional<RankPower> power_of(const Cluster& cluster);
 
-// Whether both carry the same traffic in the same time: their GPUs may compute faster or slower.
+// Returns whether both carry the same traffic in the same time: their GPUs may compute faster or
+// slower.
 bool carry_alike(const Cluster& a, const Cluster& b);
 
-// Whether they differ in the rates and times of links and collectives alone, and in their GPUs.
+// Returns whether they differ only in the rates and times of links and collectives, and in their
+// GPUs.
 bool wired_alike(const Cluster& a, const Cluster& b);
 
 // Ranks count up through the GPUs in use, node by node.
@@ -103,32 +106,34 @@ std::uint32_t nic_of(const Cluster& cluster, std::uint32_t gpu);
 // Links are numbered over the whole cluster, and made only when somebody uses them.
 std::size_t link_count(const Cluster& cluster);
 BytesPerSecond capacity_of(const Cluster& cluster, LinkId id);
-// The same for who asks for very many: how links are numbered is found once. The cluster has to
-// outlive it.
+// Returns capacity_of() for callers that ask for very many links: how links are numbered is found
+// once. The cluster has to outlive it.
 std::function<BytesPerSecond(LinkId)> capacities_of(const Cluster& cluster);
 // Links of one sort are equally wide, but for those that are slow.
 std::function<std::uint32_t(LinkId)> sorts_of(const Cluster& cluster);
 Link link_of(const Cluster& cluster, LinkId id);  // with its name
 
-// The links from one place to another, or nothing when no cable leads there.
+// Returns the links from one place to another, or nothing when no cable leads there.
 Path route(const Cluster& cluster, const Place& from, const Place& to);
-// Says between which two there is none.
+// Throws UserError that names the two places between which no cable leads.
 [[noreturn]] void no_route(const Cluster& cluster, Rank from, Rank to);
-// What all routes of a rank to other nodes have in common, and those from there; nothing when no
-// cable leads there. For networks whose ways are worked out from leaves.
+// Returns what all routes of a rank to other nodes have in common, and those from there; nothing
+// when no cable leads there. It is for networks whose ways are worked out from leaves.
 std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank);
-// Between two nodes from port to port, by the network cards that a GPU of this number uses in each.
+// Returns the path between two nodes from port to port, by the network cards that a GPU of this
+// number uses in each.
 Path network_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to, std::uint32_t gpu);
-// What every step between nodes waits for beside the library: the latency of the cables.
+// Returns the latency of the cables, which every step between nodes waits for beside the library's
+// own.
 Seconds cable_latency(const Cluster& cluster);
-// The same as route() for a collective: inside a node the devices' engines at both ends belong to
-// it.
+// Returns the route for a collective: as route(), but inside a node the devices' engines at both
+// ends belong to it.
 Path collective_route(const Cluster& cluster, Rank from, Rank to);
-// From a GPU into the switch of its node, and back: in-switch reduction.
+// These lead from a GPU into the switch of its node, and back, for in-switch reduction.
 Path to_switch(const Cluster& cluster, Rank rank);
 Path from_switch(const Cluster& cluster, Rank rank);
 
-// The device of a rank. Its engines are links of the cluster.
+// Returns the device of a rank. Its engines are links of the cluster.
 Device device_of(const Cluster& cluster, Rank rank);
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// What a collective library costs on a fabric: one fixed time, a time per protocol step, and the
-// share of a link's rate that a protocol turns into payload.
+// Communication is what a collective library costs on a fabric: one fixed time, a time per protocol
+// step, and the share of a link's rate that a protocol turns into payload.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ struct Communication {
   std::optional<InSwitch> nvls;
   // Multiprocessors that a collective runs on: in a node, or for each of a node's ports in use.
   std::optional<Constant<Ratio>> channels;
-  // For each kind of collective the algorithms that the library considers here.
+  // This lists for each kind of collective the algorithms that the library considers here.
   std::vector<std::pair<std::string, std::vector<std::string>>> algorithms;
 
   friend bool operator==(const Communication&, const Communication&) = default;

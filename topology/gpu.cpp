@@ -29,7 +29,7 @@ Gpu::Peak read_peak(const Table& table) {
   return peak;
 }
 
-// "256x128": rows and width.
+// Reads "256x128": rows and width.
 std::optional<Tile> tile_of(std::string_view text) {
   int rows = 0, width = 0;
   const char* const end = text.data() + text.size();

@@ -1,4 +1,4 @@
-// One accelerator: what it can do at best, and what it reaches.
+// A GPU is one accelerator: what it can do at best, and what it reaches.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ enum class ProductType : std::uint8_t { bf16, tf32, fp8, fp4, fp32 };
 inline constexpr std::array<std::string_view, 5> product_type_names{"bf16", "tf32", "fp8", "fp4",
                                                                     "fp32"};
 
-// What one unit of a GPU works off of a matrix product at a time.
+// A tile is what one unit of a GPU works off of a matrix product at a time.
 struct Tile {
   double rows = 0, width = 0;
 
   friend bool operator==(const Tile&, const Tile&) = default;
 };
-// Written "256x128".
+// Reads tiles that are written "256x128".
 std::vector<Tile> read_tiles(const Table& table, std::string_view key);
 
 struct Gpu {
@@ -46,7 +46,7 @@ struct Gpu {
     std::optional<Constant<FlopsPerSecond>> fp4;   // with scales of blocks, as are those of MXFP8
     std::optional<Constant<FlopsPerSecond>> fp32;  // of 32-bit numbers with all their bits
 
-    // None where there are no such units.
+    // Returns nothing where there are no such units.
     std::optional<FlopsPerSecond> of(ProductType type) const;
 
     friend bool operator==(const Peak&, const Peak&) = default;
@@ -58,7 +58,8 @@ struct Gpu {
     Constant<Ratio> sustained;   // what clocks keep of it over a long run
     Constant<Ratio> fill;        // depth of a product that costs as much as filling a tile
     Constant<Ratio> small_tile;  // of the rate, with tiles of at most 128 x 128
-    // Of products whose rows begin at no multiple of 16 bytes. None: as of others.
+    // This rate holds for products whose rows begin at no multiple of 16 bytes. None: it is as for
+    // others.
     std::optional<Constant<FlopsPerSecond>> unaligned;
     // Kernels of many products that are not the library's own: their tiles, and how fast these get
     // their operands, which each tile reads anew through the caches.
@@ -72,12 +73,13 @@ struct Gpu {
 
     friend bool operator==(const Gemm&, const Gemm&) = default;
   } gemm;
-  // Flash kernels. The rates are those of 16 heads of 128 over 16384 tokens in causal rows of 4096.
+  // The rates of flash kernels are those of 16 heads of 128 over 16384 tokens in causal rows of
+  // 4096.
   struct Attention {
     struct Kernel {
       Constant<FlopsPerSecond> forward;
       Constant<FlopsPerSecond> backward;
-      // The fixed cost of one causal row, in tokens.
+      // This is the fixed cost of one causal row, in tokens.
       Constant<Ratio> forward_overhead;
       Constant<Ratio> backward_overhead;
       Constant<Ratio> wide;  // rate of heads of 256, as a share of that of heads of 128
@@ -120,7 +122,8 @@ struct Gpu {
   } host_launch;
   int units = 0;  // streaming multiprocessors or compute units; 0: products come in no waves
   Constant<Watts> power;  // the most that the board draws
-  // What it draws while it waits, while memory or arithmetic binds, and in collectives.
+  // This is what the GPU draws while it waits, while memory or arithmetic binds, and in
+  // collectives.
   struct Draw {
     Constant<Watts> idle, memory, compute, communication;
 

@@ -1,5 +1,5 @@
-// What joins nodes: ports, leaf switches (or dragonfly groups) and the core between them, or
-// switches and cables one by one.
+// A network joins nodes by ports, leaf switches (or dragonfly groups) and the core between them, or
+// by switches and cables one by one.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,11 @@ struct Network {
   std::string name;
   std::string title;
   Constant<BytesPerSecond> port;  // one NIC port, one direction
-  // Of a node, where its file has more NICs: these share them in turn. 0: each NIC has its own.
+  // A node has so many ports where its file has more NICs, which share them in turn. 0: each NIC
+  // has its own.
   std::uint32_t ports = 0;
-  // Both directions of a port together, where one thread of a process sends and receives.
+  // This is the rate of both directions of a port together, where one thread of a process sends and
+  // receives.
   std::optional<Constant<BytesPerSecond>> thread;
   struct Leaf {
     std::uint32_t nodes = 0;          // under one set of leaves, or in one dragonfly group
@@ -26,9 +28,9 @@ struct Network {
 
     friend bool operator==(const Leaf&, const Leaf&) = default;
   } leaf;
-  // Where its file says every switch and cable, instead of leaves.
+  // These are here where the network's file says every switch and cable, instead of leaves.
   std::optional<SwitchNetwork> switches;
-  // What switches and optics draw for each port of a node, whatever it carries: a switch at rest
+  // Switches and optics draw this for each port of a node, whatever it carries: a switch at rest
   // draws nearly as much as a busy one. None: the file does not say, and no energy is predicted.
   std::optional<Constant<Watts>> draw;
   Communication collectives;
@@ -37,7 +39,7 @@ struct Network {
   friend bool operator==(const Network&, const Network&) = default;
 };
 
-// Between nodes of so many NICs.
+// Reads a network between nodes of so many NICs.
 Network read_network(const Table& table, std::uint32_t nics);
 
 }  // namespace stepsim

@@ -49,7 +49,7 @@ class WayFinder {
   }
 
  private:
-  // Ports of each switch, in the order of the nodes.
+  // Numbers the ports of each switch in the order of the nodes.
   void number_ports() {
     std::vector<std::uint32_t> so_far(network_.switches.size(), 0);
     for (const std::uint32_t at : network_.attached)

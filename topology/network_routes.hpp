@@ -1,4 +1,4 @@
-// Ways between nodes over a network that is known cable by cable.
+// These are the ways between nodes over a network that is known cable by cable.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,17 @@ struct NetworkRoutes {
   std::uint32_t end(std::uint32_t node_of_job, std::uint32_t nic) const {
     return node(node_of_job) * ends_of_node + nic % ends_of_node;
   }
-  // The lines in their order, none where both are behind one switch; nothing where no way leads.
+  // Returns the lines in their order, none where both are behind one switch; nothing where no way
+  // leads.
   std::optional<std::span<const std::uint32_t>> way(std::uint32_t from, std::uint32_t to) const;
 
   friend bool operator==(const NetworkRoutes&, const NetworkRoutes&) = default;
 };
 
-// The fewest cables. Among equally short ways those to the ports of one switch take turns, at every
-// switch anew, and whoever sends to a port takes the same turn: as routers of InfiniBand do
-// (D-mod-k). `places`: where each node of the job stands; `nics` of a node share its ports in turn.
+// Finds the ways with the fewest cables. Among equally short ways those to the ports of one switch
+// take turns, at every switch anew, and whoever sends to a port takes the same turn: as routers of
+// InfiniBand do (D-mod-k). `places` says where each node of the job stands; `nics` of a node share
+// its ports in turn.
 NetworkRoutes ways_through(const SwitchNetwork& network, std::span<const std::uint32_t> places,
                            std::uint32_t nics);
 

@@ -1,4 +1,4 @@
-// One machine: its parts, and the links between them as they are soldered or cabled.
+// A node is one machine: its parts, and the links between them as they are soldered or cabled.
 #pragma once
 
 #include <array>
@@ -69,7 +69,7 @@ struct Node {
   std::uint32_t trays = 1;  // that boot on their own, and which launchers call nodes
   std::vector<LinkSpec> links;
   Host host;
-  // What the node draws beside its GPUs.
+  // This is what the node draws beside its GPUs.
   struct Draw {
     Constant<Watts> standing;  // while its cores launch kernels
     Constant<Watts> cores;     // more, while all of them compute

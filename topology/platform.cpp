@@ -28,7 +28,8 @@ std::string gpu_of_node(const std::string& data, const std::string& node) {
   return open_entry(data, node_shelf, node).root().text("gpu");
 }
 
-// That with most of them, and of equally large ones the first by name.
+// Returns the catalogue's node with most GPUs of this kind; of equally large ones the first by
+// name.
 std::string largest_node_of(const std::string& data, const std::string& gpu) {
   std::string best;
   std::int64_t most = 0;
@@ -44,7 +45,7 @@ std::string largest_node_of(const std::string& data, const std::string& gpu) {
   return best;
 }
 
-// What a host says of itself; both empty: nothing.
+// This is what a host says of itself; nothing when both are empty.
 struct HostKind {
   std::string gpu, node;
 
@@ -121,7 +122,8 @@ NetworkRoutes ways_of(const PlatformMachine& machine, std::span<const std::uint3
     for (const std::uint32_t to : places) {
       made.first.push_back(static_cast<std::uint32_t>(made.crossed.size()));
       const PlatformFile::Way& way = file.ways[from * file.hosts.size() + to];
-      // Who has all of a link to himself has a link of his own, where it is the narrowest.
+      // A link that is not shared limits each way by itself: where it is the narrowest, the way
+      // gets a link of its own.
       double narrowest = std::numeric_limits<double>::infinity();
       const PlatformFile::Line* pipe = nullptr;
       for (const std::uint32_t line : way.lines) {

@@ -1,4 +1,4 @@
-// The machine that a platform file of SimGrid describes.
+// This reads the machine that a platform file of SimGrid describes.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct PlatformMachine {
   bool of_gpus = false;
 };
 
-// `node`: the one that hosts are, or sit in, where they do not say it. Throws UserError with the
-// line of the host.
+// Reads the file. Hosts that do not say what they are, or sit in, are or sit in `node`. Throws
+// UserError with the line of the host.
 PlatformMachine machine_of(const std::string& data, const std::string& path,
                            const std::string& node);
 
-// Between the hosts in these places, every node a host.
+// Returns the ways between the hosts in these places, every node a host.
 NetworkRoutes ways_of(const PlatformMachine& machine, std::span<const std::uint32_t> places);
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// The processors that launch work onto GPUs. A file of one says the part of a node's `host` that
-// hangs on it, so that it can stand in a node's place.
+// Processors launch work onto GPUs. A file of one says the part of a node's `host` that hangs on
+// it, so that it can stand in a node's place.
 #pragma once
 
 #include <string>

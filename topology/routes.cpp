@@ -1,4 +1,4 @@
-// The only user of Boost.Graph.
+// This is the only user of Boost.Graph.
 #include "topology/routes.hpp"
 
 #include <fmt/format.h>
@@ -91,8 +91,8 @@ struct Draft {
       join(spec, result.part(spec.from, i * from / large), result.part(spec.to, i * to / large));
   }
 
-  // What one GPU can move through its fabric at most. Compute on the same GPU slows these two,
-  // and with them the collectives that it takes part in.
+  // Adds two links that carry what one GPU can move through its fabric at most. Compute on the same
+  // GPU slows these two, and with them the collectives that it takes part in.
   void add_engines(std::uint32_t gpu) {
     double out = 0, any = 0;
     const auto [begin, end] = boost::out_edges(gpu, graph);
@@ -108,7 +108,8 @@ struct Draft {
     result.engine_in.push_back(add_link(fmt::format("engine.{}.in", part_text(gpu)), rate));
   }
 
-  // Breadth first: the fewest hops, and among equals the cable that the file names first.
+  // Searches breadth first: it finds the fewest hops, and among equals the cable that the file
+  // names first.
   void find_routes(Vertex from) {
     std::vector<Edge> came_by(kinds.size());
     std::vector<std::uint8_t> reached(kinds.size(), 0);

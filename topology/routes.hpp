@@ -1,5 +1,5 @@
-// A node as a graph of directed links, and the shortest route between any two of its parts; and how
-// far it is from switch to switch in a network.
+// A node is a graph of directed links. This finds the shortest route between any two of its parts,
+// and how far it is from switch to switch in a network.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct NodeGraph {
 
 NodeGraph lay_out(const Node& node);
 
-// [goal][switch]: the fewest cables from the switch to that goal, or SwitchNetwork::nowhere.
+// Returns [goal][switch] the fewest cables from the switch to that goal, or SwitchNetwork::nowhere.
 std::vector<std::vector<std::uint32_t>> distances_to(std::span<const SwitchNetwork::Line> lines,
                                                      std::size_t switches,
                                                      std::span<const std::uint32_t> goals);

@@ -32,7 +32,8 @@ void add_property(std::string& text, std::string_view name, std::string_view val
   text += fmt::format("    <prop id=\"{}\" value=\"{}\"/>\n", name, in_xml(value));
 }
 
-// A flow takes latency from none of its links: what the library waits for stands here.
+// Writes what the library waits for as properties, since a flow takes latency from none of its
+// links.
 void add_costs(std::string& text, std::string_view where, const Communication& costs) {
   add_property(text, fmt::format("{}.launch_s", where), fmt::format("{}", costs.launch.number()));
   for (const Protocol& protocol : costs.protocols) {
@@ -46,7 +47,7 @@ void add_costs(std::string& text, std::string_view where, const Communication& c
 void add_host(std::string& text, const Cluster& cluster, Rank rank) {
   const Device device = device_of(cluster, rank);
   const Gpu& gpu = cluster.gpu;
-  // At rest, with one core busy, and with all: a GPU has one.
+  // SimGrid wants the power at rest, with one core busy, and with all: a GPU has one core.
   const double at_rest = gpu.draw ? gpu.draw->idle.number() : gpu.power.number();
   const double busy = gpu.draw ? gpu.draw->compute.number() : gpu.power.number();
   text += fmt::format("    <host id=\"{}\" speed=\"{}f\">\n", in_xml(device.name),
@@ -60,7 +61,8 @@ void add_host(std::string& text, const Cluster& cluster, Rank rank) {
   text += "    </host>\n";
 }
 
-// Routes between all ranks, and the links on them in the order of their numbers.
+// This text holds the routes between all ranks; `links` are those on them in the order of their
+// numbers.
 struct Ways {
   std::vector<LinkId> links;
   std::string text;

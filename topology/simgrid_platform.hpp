@@ -1,4 +1,4 @@
-// A cluster as a platform file that programs of SimGrid load.
+// This writes a cluster as a platform file that programs of SimGrid load.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace stepsim {
 
-// Every GPU is a host, every link that a collective can cross a link, and every two hosts have the
-// route that the collectives of this program take. Throws UserError where two have none.
+// Writes every GPU as a host and every link that a collective can cross as a link, and gives every
+// two hosts the route that the collectives of this program take. Throws UserError where two have
+// none.
 std::string simgrid_platform(const Cluster& cluster);
 
 // The file holds a route for every two GPUs; with more of them it would take minutes to load.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t most_nodes_of_network = 1 << 16, most_switches = 1 << 16;
 constexpr std::size_t most_lines = std::size_t{1} << 21;
 
-// Cables between two switches, all alike.
+// A bunch is the cables between two switches, which are all alike.
 struct Bunch {
   std::uint32_t a = 0, b = 0;
   std::uint32_t cables = 1;
@@ -34,7 +34,8 @@ class SwitchDraft {
  public:
   SwitchDraft(std::uint32_t ports, BytesPerSecond port) : port_(port) { made_.ports = ports; }
 
-  // From the nodes up. A block of a tier holds `members` blocks of the one below, or nodes.
+  // Adds the tiers from the nodes up. A block of a tier holds `members` blocks of the one below, or
+  // nodes.
   void add_tiers(const Table& root) {
     const std::vector<Table> tiers = root.tables("tiers");
     std::int64_t nodes = 1;

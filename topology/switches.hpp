@@ -1,4 +1,4 @@
-// A network as a list of switches and cables, written by hand or expanded from tiers.
+// This reads a network as a list of switches and cables, written by hand or expanded from tiers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace stepsim {
 
 struct SwitchNetwork {
-  // One direction of a cable.
+  // A line is one direction of a cable.
   struct Line {
     std::string name;  // "leaf0.1>spine0.2"
     std::uint32_t from = 0, to = 0;

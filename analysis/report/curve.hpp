@@ -12,11 +12,11 @@ struct Curve {
   std::vector<double> values;
 };
 
-// The same area in at most `bins` equal parts of the time until `end`; as it is where it has no
-// more points than that.
+// Returns a curve of the same area in at most `bins` equal parts of the time until `end`; the same
+// curve where it has no more points than that.
 Curve averaged(const Curve& curve, double end, std::size_t bins);
 
-// The area under it until `end`.
+// Returns the area under the curve until `end`.
 double area(const Curve& curve, double end);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// How full each link was over a step.
+// This says how full each link was over a step.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,9 @@ struct LinkCurve {
   double mean = 0;  // of it over the step
 };
 
-// The busiest first, those that carried nothing left out. What an operation sends counts evenly
-// over its time, so a short rush within a long operation does not show.
+// Returns the curves of the busiest links first, without those that carried nothing. What an
+// operation sends counts evenly over its time, so a short rush within a long operation does not
+// show.
 std::vector<LinkCurve> link_use(const Run& run, std::size_t most_links);
 
 }  // namespace stepsim

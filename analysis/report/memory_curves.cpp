@@ -42,7 +42,8 @@ std::vector<std::string> number_classes(const Run& run, std::vector<CurveChange>
   return classes;
 }
 
-// Which changes to show the level after: all of them, or the highest of each part of the step.
+// Returns which changes to show the level after: all of them, or the highest of each part of the
+// step.
 std::vector<bool> shown(const std::vector<CurveChange>& changes, double end,
                         std::size_t most_points) {
   std::vector<bool> result(changes.size(), changes.size() <= most_points);

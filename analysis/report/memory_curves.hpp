@@ -1,4 +1,4 @@
-// What a rank holds over a step, by what it is for.
+// These curves show what a rank holds over a step, by what it is for.
 #pragma once
 
 #include <string>
@@ -15,8 +15,9 @@ struct MemoryCurves {
   std::vector<double> totals;               // [time]
 };
 
-// Of what the program allocates, beside what is always there. Where there are more changes than
-// points, each part of the step is shown at the moment when it holds most, so that no peak is lost.
+// Returns the curves of what the program allocates, beside what is always there. If there are more
+// changes than points, each part of the step is shown at the moment when it holds most, so that no
+// peak is lost.
 MemoryCurves memory_curves(const Run& run, Rank rank, Pool pool, std::size_t most_points);
 
 }  // namespace stepsim

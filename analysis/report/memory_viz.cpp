@@ -111,7 +111,7 @@ class SnapshotWriter {
     put_frames(event.request);
   }
 
-  // Innermost first: the class, the operation, the phase.
+  // Puts the frames innermost first: the class, the operation, the phase.
   void put_frames(std::size_t request) {
     const MemoryChange& change = change_of(request);
     const bool of_step = change.op != no_operation;
@@ -137,7 +137,7 @@ class SnapshotWriter {
     frames_.emplace(std::move(all), pickle_.keep());
   }
 
-  // What lies together in one segment, piece by piece.
+  // Puts what lies together in one segment, piece by piece.
   void put_segments() {
     const auto& blocks = placement_.blocks();
     for (auto first = blocks.begin(); first != blocks.end();) {

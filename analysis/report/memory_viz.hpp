@@ -1,4 +1,5 @@
-// A rank's memory as a snapshot of PyTorch's allocator, which https://pytorch.org/memory_viz opens.
+// This writes a rank's memory as a snapshot of PyTorch's allocator, which
+// https://pytorch.org/memory_viz opens.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@ struct MemoryViz {
   double reserved = 0;  // bytes of segments, at the most
 };
 
-// Of the run that the memory was read from. What the step takes apart from its class, operation and
-// phase becomes frames, with the mechanism as their file.
+// Writes the memory of the run that it was read from. What the step takes apart from its class,
+// operation and phase becomes frames, with the mechanism as their file.
 MemoryViz memory_viz(const RankMemory& memory, const OpGraph& graph);
 
 }  // namespace stepsim

@@ -53,7 +53,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// In the order in which they are read.
+// A page reads its assets in this order.
 using Assets = std::span<const std::string_view>;
 constexpr std::array<std::string_view, 1> report_styles{"style.css"};
 constexpr std::array<std::string_view, 2> serve_styles{"style.css", "serve.css"};
@@ -94,7 +94,7 @@ std::string html_of(std::string_view title, Assets styles, const std::string& da
 
 }  // namespace
 
-// Escapes of what cannot be seen become letters themselves, as on a terminal.
+// Writes escapes of what cannot be seen so that the page shows them as text, as a terminal does.
 std::string page_json(std::string_view json) {
   std::string safe;
   safe.reserve(json.size());

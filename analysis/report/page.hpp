@@ -25,8 +25,8 @@ struct Page {
   std::optional<Records> sweep;
 };
 
-// Data for a page to show: no text of it ends the script element that it stands in, or holds
-// letters that cannot be seen.
+// Returns data for a page to show: no text of it ends the script element that it stands in, or
+// holds letters that cannot be seen.
 std::string page_json(std::string_view json);
 
 std::string page_html(const Page& page);

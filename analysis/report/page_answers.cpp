@@ -44,7 +44,7 @@ std::string parting_text(const Explanation& e) {
                      to_text(e.parting->first.seconds), to_text(e.parting->second.seconds));
 }
 
-// Which constants move the gap most.
+// Says which constants move the gap most.
 RecordList movers_in_words(const Explanation& e) {
   return list_of(e.draws ? e.draws->movers : std::vector<Mover>{}, [](const Mover& mover) {
     const auto& [constant, at_low, at_high] = mover;
@@ -56,7 +56,7 @@ RecordList movers_in_words(const Explanation& e) {
   });
 }
 
-// What is not equal between the two.
+// Says what is not equal between the two, and other remarks on them.
 std::vector<std::string> notes_of(const Explanation& e) {
   std::vector<std::string> notes;
   if (const std::string measured = measured_text(e); !measured.empty())
@@ -69,7 +69,7 @@ std::vector<std::string> notes_of(const Explanation& e) {
   return notes;
 }
 
-// As the page writes numbers of it: seconds, bytes, or as they are.
+// Returns the unit in which the page writes numbers: seconds, bytes, joules, or none.
 std::string_view unit_of(Dimension dimension) {
   if (dimension == Dimension::seconds) return "s";
   return dimension == Dimension::bytes ? "B" : dimension == Dimension::joules ? "J" : "";

@@ -1,4 +1,4 @@
-// What studies found, as parts of a page: why two steps differ, and which claims hold.
+// These write what studies found as parts of a page: why two steps differ, and which claims hold.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 namespace stepsim {
 
 Records page_gap(const Explanation& explanation);
-// Items of a list.
+// Returns the claims as items of a list.
 Records page_claims(std::span<const JudgedClaim> claims);
 
 }  // namespace stepsim

@@ -46,7 +46,8 @@ std::string cluster_text(const Table& root) {
                      network.empty() ? "" : " over " + network);
 }
 
-// From the scenario's own words; a run of something else is called what the reader calls it.
+// Takes the heading from the scenario's own words; a run of something else is called what the
+// reader calls it.
 Heading heading_of(const PageStep& step) try {
   const Document file = parse_document(step.run->scenario, step.label);
   const Table root = file.root();
@@ -71,7 +72,7 @@ class Clock {
   double tick_;
 };
 
-// What operations have in common, each combination once.
+// A kind is what operations have in common; each combination is kept once.
 class Kinds {
  public:
   explicit Kinds(const OpGraph& graph) : graph_(graph) {}
@@ -111,8 +112,8 @@ void write_list(JsonWriter& json, std::string_view name, const Range& range,
   json.end_array();
 }
 
-// Of a track: starts as distances from the end before, durations, kinds, how many operations each
-// span holds, and for those of several causes [causes, cause, thousandths of the span, ...].
+// Writes a track: starts as distances from the end before, durations, kinds, how many operations
+// each span holds, and for those of several causes [causes, cause, thousandths of the span, ...].
 void write_track(JsonWriter& json, const Track& track, const Clock& clock, Kinds& kinds) {
   std::int64_t end = 0;
   write_list(json, "gaps", track.spans, [&](const Span& span) {
@@ -237,7 +238,7 @@ void write_links(JsonWriter& json, const Run& run) {
   json.key("links").begin_array();
   for (const LinkCurve& use : link_use(run, most_links)) {
     const Link& link = run.platform.links[index(use.link)];
-    // Equal parts of the step, so that only the values go over.
+    // The parts of the step are equal, so that only the values go over.
     Curve curve = use.share;
     const double end = run.trace.makespan.value;
     for (std::size_t i = 0; i <= link_points; ++i) curve.times.push_back(end);

@@ -1,4 +1,4 @@
-// One step as the data of a page.
+// This writes one step as the data of a page.
 #pragma once
 
 #include "analysis/report/page.hpp"
@@ -6,7 +6,7 @@
 
 namespace stepsim {
 
-// The timeline in about `most_spans` spans.
+// Writes the step, with its timeline in about `most_spans` spans.
 void write_step(JsonWriter& json, const PageStep& step, std::size_t most_spans);
 
 }  // namespace stepsim

@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, double>> parts_of(const Outcome& outcome) {
   return parts;
 }
 
-// "strategy.checkpointing: full: 12.4 s a step, 71.0 GB"
+// Writes "strategy.checkpointing: full: 12.4 s a step, 71.0 GB".
 std::string remedy_text(const NextStep& step) {
   const auto time = step.outcome.of("step_time");
   return fmt::format("{}: {}{}", step.change,

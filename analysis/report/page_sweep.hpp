@@ -1,4 +1,4 @@
-// A sweep as a part of a page.
+// This writes a sweep as a part of a page.
 #pragma once
 
 #include "analysis/report/page.hpp"

@@ -39,7 +39,7 @@ bool lasts(const Run& run, OpId id) {
   return nanoseconds(run.trace.finish[index(id)]) > nanoseconds(run.trace.start[index(id)]);
 }
 
-// What an operation waited for through instants: of those, the last to come.
+// Returns what an operation waited for through instants: of those, the last to come.
 std::optional<OpId> work_behind(const Run& run, OpId id) {
   while (!lasts(run, id)) {
     const auto before = run.graph.predecessors(id);
@@ -57,8 +57,8 @@ bool is_member(const Run& run, const Op& op, Rank rank) {
   return holds(members, rank);
 }
 
-// What an arrow to this operation comes from: the last that each rank's host did before it, and all
-// work that a collective waited for.
+// Returns what arrows to this operation come from: the last that each rank's host did before it,
+// and all work that a collective waited for.
 std::vector<OpId> sources_of(const Run& run, OpId id, const std::vector<bool>& shown) {
   const Op& op = run.graph[id];
   std::vector<OpId> sources;
@@ -146,7 +146,7 @@ class Events {
   JsonWriter& json() { return json_; }
   void close() { json_.end_object().end_object(); }
 
-  // Within its slices: at the last nanosecond of the one and the first of the other.
+  // Draws an arrow within its slices: at the last nanosecond of the one and the first of the other.
   void arrow(const Arrow& arrow, std::size_t id) {
     const std::string_view kind =
         run_.graph[arrow.from].kind == OpKind::host ? "launch" : "into collective";

@@ -1,4 +1,4 @@
-// A run as Trace Event JSON, which Perfetto and Chrome's tracing page open.
+// This writes a run as Trace Event JSON, which Perfetto and Chrome's tracing page open.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ struct TraceEvents {
   double resolution = 0;       // s: shorter operations may share a slice; 0: every one has its own
 };
 
-// A process per rank with a thread per stream, counters of memory by class, a process of links with
-// their use, and arrows from the host to what it launched and from work to the collectives that
-// waited for it. Slices and ends of arrows are at most `most_events`: where there would be more,
-// short operations that follow each other share a slice, and have no arrows.
+// Writes a process per rank with a thread per stream, counters of memory by class, a process of
+// links with their use, and arrows from the host to what it launched and from work to the
+// collectives that waited for it. Slices and ends of arrows are at most `most_events`: where there
+// would be more, short operations that follow each other share a slice, and have no arrows.
 TraceEvents trace_events(const Run& run, std::size_t most_events);
 
 }  // namespace stepsim

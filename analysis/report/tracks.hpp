@@ -1,4 +1,4 @@
-// What every stream of every rank did, as spans that can be drawn: operations as they are, or
+// A track is what a stream of a rank did, as spans that can be drawn: operations as they are, or
 // where there are too many of them, runs of short ones together.
 #pragma once
 
@@ -17,7 +17,7 @@ struct CauseShare {
   friend bool operator==(const CauseShare&, const CauseShare&) = default;
 };
 
-// One operation, or several that follow each other.
+// A span is one operation, or several that follow each other.
 struct Span {
   double start = 0;
   double finish = 0;

@@ -12,7 +12,7 @@
 namespace stepsim {
 namespace {
 
-// Workers start no others.
+// Returns the process and its workers, which start no others.
 std::vector<pid_t> with_workers(pid_t process) {
   std::vector<pid_t> all{process};
   std::ifstream workers(fmt::format("/proc/{0}/task/{0}/children", process));

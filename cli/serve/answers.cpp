@@ -74,7 +74,7 @@ std::vector<std::string> machines(const std::string& data) {
   return names;
 }
 
-// Keys that name entries of the catalogue.
+// Returns the keys that name entries of the catalogue.
 Records names_records(const std::string& data) {
   const auto names = [&](std::string_view key, const std::vector<std::string>& list) {
     return Record(key, "names that it may say", list_of(list));
@@ -89,7 +89,7 @@ Records names_records(const std::string& data) {
           names("strategy.precision", names_on(data, precision_shelf))};
 }
 
-// What a training step may be told; not what was observed of it, nor what only GRPO has.
+// Lists what a training step may be told; not what was observed of it, nor what only GRPO has.
 RecordList keys_list() {
   RecordList list;
   for (const KeyGroup& group : key_groups()) {
@@ -119,7 +119,7 @@ struct FileRole {
   std::string title;
 };
 
-// As the readers of the command line tell it.
+// Returns a file's role as the readers of the command line tell it.
 FileRole role_of(const std::string& name) {
   const Document content = open_document(name);
   if (content.root().has("architectures") || content.root().has("model_type"))

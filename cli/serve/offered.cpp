@@ -20,7 +20,7 @@ bool is_settings_file(const fs::path& path) {
   return path.extension() == ".yaml" || path.extension() == ".yml";
 }
 
-// Without the folders that they are in.
+// Returns the scenarios' names without the folders that they are in.
 std::vector<std::string> offered_names(const Serving& serving) {
   return mapped(scenario_names(serving.data),
                 [](const std::string& name) { return fs::path(name).filename().string(); });
@@ -77,7 +77,7 @@ void add_folder(const Serving& serving, const std::string& folder, Offered& offe
   });
 }
 
-// Words of YAML, in which a backslash could write any other letter.
+// Looks at the words of the YAML. A backslash could write any other letter, so none is taken.
 bool names_path_outside(const Serving& serving, const std::string& value) {
   constexpr std::string_view between = " \t\r\n,:[]{}\"'";
   if (value.find('\\') != std::string::npos) return true;
@@ -91,7 +91,8 @@ bool names_path_outside(const Serving& serving, const std::string& value) {
   return false;
 }
 
-// Landlock keeps files from being read, not from being looked at.
+// Refuses settings that name such paths: Landlock keeps files from being read, not from being
+// looked at.
 void require_no_paths_outside(const Serving& serving, const AskedScenario& asked) {
   for (const auto& [key, value] : asked.settings) {
     if (!serving.shut_in && value.find_first_of("/\\") != std::string::npos)
@@ -105,7 +106,7 @@ void require_no_paths_outside(const Serving& serving, const AskedScenario& asked
 
 Offered read_offered(const Serving& serving) {
   Offered offered{offered_names(serving)};
-  // GRPO jobs have no training step to show, and a template is there to be copied.
+  // A GRPO job has no training step to show, and a template is there to be copied.
   std::erase_if(offered.sources, [&](const std::string& name) {
     return name.starts_with("template") ||
            is_grpo(read_document(find_scenario(serving.data, name)));

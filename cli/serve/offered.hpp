@@ -1,4 +1,4 @@
-// What a question to `serve` may begin with, and which files it may name.
+// This decides what a question to `serve` may begin with, and which files it may name.
 #pragma once
 
 #include <string>
@@ -13,18 +13,19 @@ namespace stepsim {
 
 constexpr std::string_view no_grpo =
     "is a GRPO job: `stepsim run` answers, this page shows training steps";
-// Where the kernel cannot keep a request from other files, none is named.
+// If the kernel cannot keep a request from other files, the request may name none.
 constexpr std::string_view no_landlock = "this kernel has no Landlock to keep other files from it";
 
-// Scenarios of the catalogue by their names, files of the named folders by their paths.
+// This offers scenarios of the catalogue by their names, and files of the named folders by their
+// paths.
 struct Offered {
   std::vector<std::string> sources{};
   std::vector<Problem> left_out{};  // files of those folders, each with the reason
 };
 Offered read_offered(const Serving& serving);
 
-// Throws UserError where it begins with something else, or a setting names a path that is not
-// served, in the same words whether there is something or not.
+// Throws UserError where the question begins with something else, or a setting names a path that is
+// not served, in the same words whether there is something or not.
 void require_served(const Serving& serving, const Question& question, const AskedScenario& asked);
 
 }  // namespace stepsim

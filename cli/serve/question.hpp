@@ -1,4 +1,5 @@
-// What the page of `serve` asks: one step or two, and the files that somebody dropped on it.
+// A question is what the page of `serve` asks: one step or two, and the files that somebody dropped
+// on it.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,8 @@ struct Question {
   bool interval = false;
 };
 
-// Of JSON, with the same reader as every other file. Throws UserError with every problem.
+// Reads a question from JSON, with the same reader as every other file. Throws UserError with every
+// problem.
 Question read_question(std::string_view json);
 
 // A name without a path, of a kind of file that is read as settings.

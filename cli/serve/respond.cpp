@@ -28,7 +28,7 @@ Response problems_response(int status, const std::vector<Problem>& problems) {
           page_json(to_json({{"problems", "what is wrong", list_of(problems, parts)}}))};
 }
 
-// In a time that does not tell how much of it is right.
+// Compares both in a time that does not tell how much of the word is right.
 bool is_token(std::string_view word, const std::string& token) {
   if (token.empty() || word.size() != token.size()) return false;
   unsigned differ = 0;
@@ -46,7 +46,8 @@ Target target_of(std::string_view target) {
   return {target.substr(0, end), target.substr(std::min(end + mark.size(), target.size()))};
 }
 
-// Names have no case; who calls without a port knows of one already.
+// Returns whether the server is called so. Names have no case; whoever calls without a port knows
+// of one already.
 bool is_called(const Serving& serving, const std::string& host) {
   return std::ranges::any_of(serving.hosts, [&](const std::string& name) {
     return host == name || host == fmt::format("{}:{}", name, serving.port);
@@ -62,7 +63,7 @@ std::string_view why_not(const Serving& serving, const Request& request) {
   return shows_token(serving, request.target) ? "" : no_token;
 }
 
-// "application/json; charset=utf-8" is, too.
+// Returns whether the type is JSON; "application/json; charset=utf-8" is, too.
 bool is_json(std::string_view type) {
   return in_small_letters(type.substr(0, type.find_first_of("; \t"))) == json_type;
 }

@@ -1,4 +1,5 @@
-// From a request of a browser to what it is told, without sockets: who may ask, and what for.
+// This turns a request of a browser into what it is told, without sockets: who may ask, and what
+// for.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace stepsim {
 
-// What is served, and to whom.
+// This says what is served, and to whom.
 struct Serving {
   std::string data;                    // the catalogue
   std::vector<std::string> folders{};  // with scenarios of the user's own, as absolute paths
@@ -32,15 +33,15 @@ struct Response {
   std::string type, body;
 };
 
-// Whether what stands behind the method of a request holds the token.
+// Returns whether what stands behind the method of a request holds the token.
 bool shows_token(const Serving& serving, std::string_view target);
 constexpr std::string_view no_token =
     "the link's token is missing or old: open the link that `stepsim serve` printed";
 
-// Once in a process: posted files go into its current folder.
+// Answers a request, once in a process: posted files go into its current folder.
 Response respond(const Serving& serving, const Request& request);
 
-// As every other answer that is none: {"problems": [{"text": ...}]}.
+// Returns a refusal, as every other answer that is none: {"problems": [{"text": ...}]}.
 Response refusal(int status, std::string_view why);
 
 }  // namespace stepsim

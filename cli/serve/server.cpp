@@ -1,4 +1,4 @@
-// The only user of Boost.Beast and Boost.Asio.
+// This is the only user of Boost.Beast and Boost.Asio.
 #include "cli/serve/server.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ namespace fs = std::filesystem;
 using Tcp = asio::ip::tcp;
 using ServeClock = std::chrono::steady_clock;
 
-// Who has not shown the token has places of its own, and the oldest of them gives way.
+// Callers that have not shown the token have places of their own, and the oldest of them gives way.
 constexpr std::size_t most_strangers = 64, most_known = 64, most_short_ones = 16;
 constexpr std::chrono::seconds most_of_a_stranger{3};  // in all, however it talks
 constexpr std::chrono::seconds most_asking{10}, most_computing{600}, most_saying{30},
@@ -78,12 +78,12 @@ class Signals {
   }
 
   int file() const { return file_; }
-  // As they were before, in a child.
+  // Gives signals back, in a child, as they were before.
   void give_back() const {
     ::close(file_);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
   }
-  // Whether one of those that came asks for the end.
+  // Returns whether one of the signals that came asks for the end.
   bool end_is_asked() const {
     bool asked = false;
     signalfd_siginfo each{};
@@ -96,7 +96,7 @@ class Signals {
   sigset_t before_{};
 };
 
-// For files that requests bring along; gone with the server.
+// This folder holds files that requests bring along; it goes with the server.
 class Scratch {
  public:
   Scratch() {
@@ -108,7 +108,7 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch() { remove(path_); }
 
-  // What the folder is called, a config.json in it is called, too.
+  // A config.json in the folder gets the folder's name, so every request's is called "dropped".
   fs::path of(pid_t process) const { return path_ / std::to_string(process) / "dropped"; }
   void drop(pid_t process) const { remove(path_ / std::to_string(process)); }
 
@@ -161,7 +161,7 @@ Request request_of(const http::request<http::string_body>& message) {
           message.body()};
 }
 
-// "/step?token=1" of "POST /step?token=1 HTTP/1.1".
+// Returns "/step?token=1" of "POST /step?token=1 HTTP/1.1".
 std::string_view target_in(std::string_view line) {
   const std::size_t begin = std::min(line.find(' '), line.size() - 1) + 1;
   return line.substr(begin, line.find(' ', begin) - begin);
@@ -250,7 +250,7 @@ struct Caller {
     const bool quiet = stage == Stage::waiting || stage == Stage::computing;
     return stage == Stage::saying ? POLLOUT : quiet ? POLLRDHUP : POLLIN;
   }
-  // False: there will be no more.
+  // Returns false when there will be no more.
   bool hear() {
     std::array<char, 16384> bytes{};
     const ssize_t size = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -258,7 +258,7 @@ struct Caller {
     if (stage != Stage::parting) heard.append(bytes.data(), static_cast<std::size_t>(size));
     return size > 0;
   }
-  // What is short enough for the room that a socket has.
+  // Sends a response that is short enough for the room that a socket has.
   void say(const Response& response) {
     const std::string text = wire_text(response);
     ::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -338,7 +338,7 @@ class Server {
     attend(callers_.emplace_back(socket));
   }
 
-  // Something came from it, or can be sent.
+  // Attends to a caller from which something came, or to which something can be sent.
   void attend(Caller& caller) {
     const bool talks = caller.stage != Stage::waiting && caller.stage != Stage::computing;
     if (caller.stage == Stage::saying) return caller.say_on();
@@ -347,7 +347,7 @@ class Server {
     if (caller.stage == Stage::asking) take_in(caller);
   }
 
-  // Nobody computes for one that has gone.
+  // Ends the process of a caller that has gone: nobody computes for it.
   static void leave(Caller& caller) {
     end_process(caller);
     caller.stage = Stage::gone;
@@ -375,7 +375,8 @@ class Server {
     if (caller.parser.is_done()) caller.enter(Stage::waiting, limits_.waiting);
   }
 
-  // Those that take long leave places to those that do not.
+  // Returns whether the question can be computed now. Those that take long leave places to those
+  // that do not.
   bool has_place(const Caller& asking) const {
     return count([&](const Caller& caller) {
              return caller.stage == Stage::computing && caller.takes_long == asking.takes_long;
@@ -417,7 +418,8 @@ class Server {
     next_look_ = ServeClock::now() + between_looks;
   }
 
-  // What takes long shows itself by what it has computed, and begins anew when it has a place.
+  // Finds by the time that a question has computed whether it takes long. If all places for such
+  // questions are taken, it begins anew when one is free.
   void weigh(Caller& caller) {
     const auto ways = processor_time(caller.process) / per_way;
     give_way(caller.process, caller.takes_long
@@ -447,7 +449,7 @@ class Server {
     caller.say(refusal(503, "this takes longer than ten minutes: `stepsim run` waits longer"));
   }
 
-  // In the process of its own, which has no use for anybody's socket.
+  // Computes in the question's own process, which has no use for anybody's socket.
   [[noreturn]] void work(pid_t server, const Caller& caller) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != server) ::_exit(0);

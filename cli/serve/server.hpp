@@ -1,6 +1,6 @@
-// The sockets under `serve`. The server itself only listens and passes on; whoever has not shown
-// the token gets no further than its first line. A question is computed in a process of its own,
-// so that one that takes long, or crashes, takes nobody along.
+// This holds the sockets under `serve`. The server itself only listens and passes on; whoever has
+// not shown the token gets no further than its first line. A question is computed in a process of
+// its own, so that one that takes long, or crashes, takes nobody along.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace stepsim {
 
-// How much of this machine questions may take.
+// These limit how much of this machine questions may take.
 struct ServeLimits {
   std::size_t long_ones = 2;  // computed at once; short ones have places of their own
   std::chrono::milliseconds waiting = std::chrono::minutes(5);  // for one of the places
@@ -25,12 +25,13 @@ struct Listening {
   ServeLimits limits{};
 };
 
-// Until SIGINT or SIGTERM. `ready` hears of the port when browsers can call. Throws UserError where
-// nobody can listen.
+// Serves until SIGINT or SIGTERM. `ready` hears of the port when browsers can call. Throws
+// UserError where nobody can listen.
 void serve(const Serving& serving, const Listening& where,
            const std::function<void(std::uint16_t port)>& ready);
 
-// Whether only programs of this machine can call there. Throws UserError where it is no address.
+// Returns whether only programs of this machine can call there. Throws UserError where it is no
+// address.
 bool is_of_this_machine_alone(const std::string& address);
 
 }  // namespace stepsim

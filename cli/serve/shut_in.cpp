@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// Of the first version of Landlock, which every later one has, too.
+// These rights are of the first version of Landlock, which every later one has, too.
 constexpr std::uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
                         writing = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |
                                   LANDLOCK_ACCESS_FS_REMOVE_FILE,

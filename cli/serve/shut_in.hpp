@@ -6,10 +6,10 @@
 
 namespace stepsim {
 
-// Whether this kernel can do that: Linux 5.13 and later, where Landlock is switched on.
+// Returns whether this kernel can do that: Linux 5.13 and later, where Landlock is switched on.
 bool can_shut_in();
 
-// From now on this process and its children read nothing but what lies in these folders, write
+// Lets this process and its children from now on read nothing but what lies in these folders, write
 // into `writable` alone, and start no program. Throws std::system_error where that fails.
 void shut_in(std::span<const std::string> readable, const std::string& writable);
 

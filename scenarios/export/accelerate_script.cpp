@@ -23,7 +23,7 @@ void say_fsdp(ForeignLines& lines) {
   lines.say("fsdp_config.fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
 }
 
-// Preferences with a reference model, or without one, or rows.
+// Returns the program: for preferences with a reference model, or without one, or for rows.
 std::string_view program_of(const ForeignLines& lines) {
   if (lines.is("job.method", "kto")) return "kto";
   if (!lines.is("job.method", "dpo")) return "sft";

@@ -7,8 +7,8 @@
 
 namespace stepsim {
 
-// How ranks share the training, as Accelerate's launcher reads it; `deepspeed`: the file that it
-// names.
+// Writes how ranks share the training, as Accelerate's launcher reads it. `deepspeed` is the file
+// that it names.
 std::string accelerate_text(const Scenario& scenario, const std::string& deepspeed);
 
 std::string trl_text(const std::string& data, const Scenario& scenario,

@@ -1,4 +1,4 @@
-// A scenario as a configuration file of Axolotl.
+// This writes a scenario as a configuration file of Axolotl.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a DeepSpeed file can say of a scenario.
+// This writes what a DeepSpeed file can say of a scenario.
 #pragma once
 
 #include <string>

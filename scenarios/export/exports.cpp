@@ -95,7 +95,7 @@ bool is_beside(const ResolvedKey& key) {
   return std::find(others.begin(), others.end(), key.path()) != others.end();
 }
 
-// What a key that leaves it to the stack comes to.
+// Returns what a key that leaves it to the stack comes to.
 std::string settled(const ResolvedKey& key, const Scenario& scenario) {
   if (key.value != "stack") return key.value;
   const auto word = [](const auto& names, auto kind) {

@@ -1,4 +1,4 @@
-// Scenarios as files of other programs, ready to run there.
+// These write scenarios as files of other programs, ready to run there.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace stepsim {
 
-// The words of `--as`.
+// Returns the words of `--as`.
 std::vector<std::string> export_kinds();
 
 struct ExportedFile {
@@ -25,16 +25,16 @@ std::vector<ExportedFile> export_as(const std::string& data, const Scenario& sce
 // The kind of source that such a file is read as.
 std::string_view read_as(std::string_view kind);
 
-// The same first file with a comment of these lines at its top, where it can have comments.
+// Returns the same first file with a comment of these lines at its top, where it can have comments.
 std::string with_comment(std::string_view kind, const std::string& text,
                          const std::vector<std::string>& lines);
 bool has_comments(std::string_view kind);
 
-// What the command line has to say besides for the file to be read as that scenario: model and
-// machine.
+// Returns what the command line has to say besides for the file to be read as that scenario: model
+// and machine.
 std::vector<Setting> settings_beside(const Scenario& scenario);
 
-// Files of the kind hold the widths of the model, not its name.
+// Returns whether files of the kind hold the widths of the model, not its name.
 bool describes_model(std::string_view kind);
 
 // Keys that a scenario says and its file of another kind does not, when it is read: each with what

@@ -16,16 +16,16 @@ class ForeignLines {
   // `table` is the file of the program's keys below scenarios/: "import/torchtitan".
   ForeignLines(const std::string& data, const Scenario& scenario, std::string_view table);
 
-  // Of a program whose keys stand in no table.
+  // Writes for a program whose keys stand in no table.
   explicit ForeignLines(const Scenario& scenario);
 
-  // What the scenario says, by any way, at a key of its own; empty: nothing that counts.
+  // Returns what the scenario says, by any way, at a key of its own; "": nothing that counts.
   std::string value(std::string_view path) const;
   bool is(std::string_view path, std::string_view value) const {
     return this->value(path) == value;
   }
   double number(std::string_view path) const;  // 0: not set
-  // The model by the name that other programs know it by.
+  // Returns the model by the name that other programs know it by.
   std::string model() const;
 
   void say(std::string_view key, const std::string& value);
@@ -49,14 +49,14 @@ class ForeignLines {
   std::vector<std::pair<std::string, std::string>> lines_;
 };
 
-// "training.seq_len" as seq_len in a table [training].
+// Writes "training.seq_len" as seq_len in a table [training].
 std::string toml_text(const ForeignLines& lines);
 // Dots in keys are blocks.
 std::string yaml_text(const ForeignLines& lines);
 std::string json_text(const ForeignLines& lines);
-// "--num-layers 32", one to a line; `flags` are there or not there, without a value.
+// Writes "--num-layers 32", one to a line; `flags` are there or not there, without a value.
 std::string argument_text(const ForeignLines& lines, const std::vector<std::string>& flags);
-// "trainer.nnodes=2", one to a line.
+// Writes "trainer.nnodes=2", one to a line.
 std::string override_text(const ForeignLines& lines);
 
 }  // namespace stepsim

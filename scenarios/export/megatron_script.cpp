@@ -61,7 +61,7 @@ void say_megatron_model(ForeignLines& lines) {
   const Model& model = lines.scenario().model;
   lines.say("num-layers", model.layers);
   lines.say("hidden-size", model.hidden);
-  // Where every layer has experts, their width stands here as well: it must not be 0.
+  // If every layer has experts, their width stands here as well: it must not be 0.
   lines.say("ffn-hidden-size", model.feed_forward.width > 0 || !model.experts
                                    ? model.feed_forward.width
                                    : model.experts->width);

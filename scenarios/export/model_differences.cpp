@@ -97,7 +97,7 @@ std::string mixers_of(const Model& model) {
   return fmt::format("{} in {} layers", mixer_name(*model.mixer), mixer_layers(model));
 }
 
-// The same facts of every model, in the same order.
+// Returns the same facts of every model, in the same order.
 std::vector<std::pair<std::string_view, std::string>> facts_of_model(const Model& model) {
   return {{"parameters", std::to_string(count_parameters(model).total())},
           {"layers", std::to_string(model.layers)},

@@ -1,4 +1,4 @@
-// What a file that describes a model by its widths loses of it.
+// This says what a file that describes a model by its widths loses of it.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// Whether it is the model of the catalogue, by whatever name.
+// Returns whether it is the model of the catalogue, by whatever name.
 bool is_the_model(const std::string& data, const Model& model, const std::string& known) {
   if (model.name == known) return true;
   Model other = load_model(data, known);

@@ -1,4 +1,4 @@
-// A scenario as a configuration file of TorchTitan.
+// This writes a scenario as a configuration file of TorchTitan.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view config_option = "--config_file";
 
-// Keys of the file itself: accelerate/commands/config/config_args.py.
+// These are keys of the file itself: accelerate/commands/config/config_args.py.
 constexpr std::array known_keys{"compute_environment",
                                 "distributed_type",
                                 "mixed_precision",
@@ -53,7 +53,8 @@ constexpr std::array known_keys{"compute_environment",
                                 "main_process_port",
                                 "num_cpu_threads_per_process"};
 
-// Keys of its blocks: commands/config/cluster.py, commands/launch.py, and a few of older releases.
+// These are keys of its blocks: commands/config/cluster.py, commands/launch.py, and a few of older
+// releases.
 constexpr std::array deepspeed_block{"deepspeed_config_file",
                                      "deepspeed_exclusion_filter",
                                      "deepspeed_hostfile",
@@ -151,8 +152,8 @@ void put_leaves(MappedSource& source, const std::string& file, const Table& bloc
              "deepspeed_config.deepspeed_moe_layer_cls_names");
 }
 
-// Sizes of groups (accelerate/parallelism_config.py): copies of all shards, GPUs that share one of
-// these, a layer, or a row by PyTorch's ring attention or by DeepSpeed's Ulysses.
+// These are sizes of groups (accelerate/parallelism_config.py): copies of all shards, GPUs that
+// share one of these, a layer, or a row by PyTorch's ring attention or by DeepSpeed's Ulysses.
 struct GroupsOfAccelerate {
   std::int64_t replicas = 1, shard = 1, tensor = 1, ring = 1, ulysses = 1;
 
@@ -218,7 +219,7 @@ AcceleratePut put_own_fsdp(MappedSource& source, const Table& block, std::int64_
   return result;
 }
 
-// Layers of torchao or of Transformer Engine in place of the model's.
+// Puts layers of torchao or of Transformer Engine in place of the model's.
 void put_few_bits(MappedSource& source, const std::string& file, const Table& root) {
   if (in_small_letters(bare(text_or_nothing(root, "mixed_precision"))) != "fp8") return;
   const std::string backend = root.is_mapping("fp8_config")
@@ -228,7 +229,7 @@ void put_few_bits(MappedSource& source, const std::string& file, const Table& ro
                        fmt::format("{}: fp8_config.backend", file));
 }
 
-// torch.compile, and a run without GPUs.
+// Notes torch.compile, and a run without GPUs.
 void put_other_blocks(MappedSource& source, const std::string& file, const Table& root) {
   const auto not_modelled = [&](std::string_view key, const std::string& value,
                                 std::string_view why) {

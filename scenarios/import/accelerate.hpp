@@ -1,4 +1,4 @@
-// A file of Accelerate: how many GPUs, and how they share the model.
+// A file of Accelerate says how many GPUs there are, and how they share the model.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ struct AccelerateFile {
 // Throws UserError about what is no file of Accelerate.
 AccelerateFile read_accelerate(const std::string& file);
 
-// Options of `accelerate launch`, which say the same; nothing where they say nothing of the
+// Reads options of `accelerate launch`, which say the same; nothing where they say nothing of the
 // sharding.
 std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
                                                     const std::string& script);
 
-// The same beside a file, over which they stand.
+// Lays the same options over a file beside them, which they overrule.
 void lay_options_over(AccelerateFile& accelerate, const Launch& launch);
 
-// What it says of the sharding; nothing where it leaves that to the arguments. `checkpointing`:
-// FSDP computes layers again.
+// Puts what the file says of the sharding, and returns it; nothing where it leaves that to the
+// arguments. `checkpointing`: FSDP computes layers again.
 struct AcceleratePut {
   ShardingFacts sharding{};
   bool checkpointing = false;

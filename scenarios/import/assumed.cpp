@@ -52,7 +52,7 @@ void fewer_gpus(const GpusOfSource& said, NamedMachine& machine, std::string& wh
   why = fmt::format("{}, and {}", why, said.why);
 }
 
-// "sft.mi300x.sh", or any file in a folder "mi300x".
+// Finds the GPU in "sft.mi300x.sh", or for any file in a folder "mi300x".
 std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const GpusOfSource& said,
                                         std::string& why) {
   const std::filesystem::path file(question.file);
@@ -77,7 +77,7 @@ std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const Gp
   return std::nullopt;
 }
 
-// Where the source itself does not say how many of each node, who starts it may.
+// Takes from the launcher how many GPUs each node has, where the source itself does not say it.
 GpusOfSource with_launcher(const SourceQuestion& question, GpusOfSource said) {
   const GpusOfSource launched = gpus_of(question);
   if (said.each > 0 || said.learners_alone || launched.each == 0) return said;
@@ -87,7 +87,7 @@ GpusOfSource with_launcher(const SourceQuestion& question, GpusOfSource said) {
           .each = launched.each};
 }
 
-// Whether the command line says it, by itself or within {node: h100-8, nodes: 2}.
+// Returns whether the command line says it, by itself or within {node: h100-8, nodes: 2}.
 bool options_say(const SourceQuestion& question, std::string_view path) {
   Document told = parse_document("{}", question.file);
   for (const auto& [key, value] : question.settings)
@@ -95,7 +95,8 @@ bool options_say(const SourceQuestion& question, std::string_view path) {
   return told.peek(path).has_value();
 }
 
-// Of nodes that the command line names: those GPUs that the source has.
+// Returns how many GPUs of each node are used: those that the source asks for, as far as the node
+// has them and the command line says nothing else.
 std::int64_t kept_gpus(const SourceQuestion& question, std::int64_t each, std::int64_t there,
                        Translation& translation) {
   if (each <= 0 || each == there || options_say(question, "cluster.gpus_per_node")) return there;
@@ -126,7 +127,8 @@ GpusOfSource in_racks(GpusOfSource said, const Node& node) {
   return said;
 }
 
-// As many nodes and GPUs of the named machine as the source says, unless the command line does.
+// Keeps as many nodes and GPUs of the named machine as the source says, unless the command line
+// does.
 void keep_counts(const SourceQuestion& question, const GpusOfSource& told,
                  Translation& translation) {
   GpusOfSource said = with_launcher(question, told);

@@ -1,4 +1,5 @@
-// What files of other programs do not hold: machine, model, data. Each with what is taken instead.
+// Files of other programs do not hold machine, model and data. This takes something instead of
+// each, and says so.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace stepsim {
 
-// What a source says of its machine: how many GPUs, not which. 0: nothing.
+// This is what a source says of its machine: how many GPUs, not which. 0: nothing.
 struct GpusOfSource {
   std::int64_t gpus = 0;   // in all
   std::int64_t nodes = 0;  // that they are on, alike
@@ -26,13 +27,13 @@ struct GpusOfSource {
 void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation,
                     const GpusOfSource& said = {});
 
-// The model called `said` at `key` of the source; empty: it says none. One that cannot be found is
-// noted there.
+// Puts the model called `said` at `key` of the source; "": it says none. One that cannot be found
+// is noted there.
 void assume_model(const SourceQuestion& question, const Table& source, const std::string& key,
                   Translation& translation);
 
-// How full rows are, and how much data there is. `epochs`: how often it is gone through;
-// `steps_said`: the source says how long the run is.
+// This says how full rows are, and how much data there is. `epochs` is how often it is gone
+// through; with `steps_said` the source says how long the run is.
 struct DataOfSource {
   bool packed = true;
   bool pairs = false;

@@ -75,7 +75,7 @@ void refuse_automodel_recipes(MappedSource& source) {
                                          recipe));
 }
 
-// Pieces of rows on stages; else rows, several times where the global batch wants it.
+// Puts pieces of rows on stages; else rows, several times where the global batch wants it.
 void put_automodel_batch(MappedSource& source, const AutomodelDegrees& degrees) {
   const std::int64_t rows = source.whole("step_scheduler.local_batch_size", 1, 1, most_rows),
                      piece = source.whole("pp_microbatch_size", 1, 1, most_rows);
@@ -174,7 +174,7 @@ void put_word(MappedSource& source, std::string_view path, std::string_view key,
     source.without(key, fmt::format("{}: what the stack does is taken", said));
 }
 
-// How the family's own classes run it; those of transformers say attn_implementation.
+// Puts how the family's own classes run it; those of transformers say attn_implementation.
 void put_backend(MappedSource& source, const AutomodelDegrees& degrees) {
   put_word(source, "strategy.attention",
            source.says("model.backend.attn") ? "model.backend.attn" : "model.attn_implementation",

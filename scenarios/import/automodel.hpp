@@ -1,4 +1,4 @@
-// A recipe of NeMo AutoModel in the words of a scenario.
+// This puts a recipe of NeMo AutoModel in the words of a scenario.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

@@ -28,7 +28,7 @@ bool asks(MappedSource& source, std::string_view key) {
 
 // ---- what is trained ----
 
-// What a method's trainer does beside the pass of the policy.
+// A method's trainer does this beside the pass of the policy.
 struct RlMethod {
   std::string_view name, scenario;
   bool reference = false;  // a frozen model goes along
@@ -37,7 +37,8 @@ constexpr std::array methods{RlMethod{"dpo", "dpo", true}, RlMethod{"ipo", "dpo"
                              RlMethod{"orpo", "dpo"},      RlMethod{"simpo", "dpo"},
                              RlMethod{"kto", "kto", true}, RlMethod{"grpo", "grpo"}};
 
-// Nothing: plain rows. Where the method is none that is known: the first of them.
+// Returns null for plain rows, and the first of the methods where the one that is said is not
+// known.
 const RlMethod* read_axolotl_method(MappedSource& source) {
   const std::string said = word_at(source, "rl");
   if (said.empty()) return nullptr;
@@ -53,7 +54,8 @@ const RlMethod* read_axolotl_method(MappedSource& source) {
   return &methods.front();
 }
 
-// What its loss costs is that of pairs, with or without a second model beside the first.
+// Puts the method. Its loss costs what that of pairs does, with or without a second model beside
+// the first.
 void put_method(MappedSource& source, const RlMethod* method) {
   if (method == nullptr) return source.put("job.method", "sft", "rl");
   source.put("job.method", std::string(method->scenario), "rl",
@@ -254,7 +256,7 @@ void read_frozen(MappedSource& source) {
 // ---- kernels ----
 
 void put_kernel_of_attention(MappedSource& source, bool packed) {
-  // Where several are on, the first of these counts.
+  // If several are on, the first of these counts.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> flags{
       {{"xformers_attention", "xformers"},
        {"flex_attention", "flex_attention"},
@@ -410,7 +412,7 @@ void check_ranks(MappedSource& source, std::int64_t said) {
                   said, std::uint32_t{cluster->ranks()}));
 }
 
-// Tensor and context parallelism.
+// Puts tensor and context parallelism.
 void put_parallel(MappedSource& source) {
   if (const std::int64_t tensor = source.whole("tensor_parallel_size", 1, 1, most_ranks);
       tensor > 1) {

@@ -1,4 +1,4 @@
-// A configuration file of Axolotl.
+// This reads a configuration file of Axolotl.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

@@ -107,7 +107,7 @@ void read_zero(const Table& zero, const DeepSpeedQuestion& question, Strategy& s
   keys.quantized_gradients = zero.flag_or("zero_quantized_gradients", keys.quantized_gradients);
 }
 
-// What DeepSpeed does below stage 3 with keys that need it.
+// Notes what DeepSpeed does below stage 3 with keys that need it.
 void check_zero(const Table& zero, const DeepSpeedQuestion& question, DeepSpeedImport& result) {
   Strategy& s = result.strategy;
   const auto free = [&](std::string_view key) { return !was_set(question, key); };
@@ -136,7 +136,7 @@ void check_zero(const Table& zero, const DeepSpeedQuestion& question, DeepSpeedI
   s.zero.leaf_modules = false;
 }
 
-// The type in which gradients wait for the update: without a word that of the model.
+// Reads the type in which gradients wait for the update: without a word that of the model.
 void read_types(const Table& root, Strategy& strategy) {
   const auto types = root.table_if("data_types");
   if (!types) return;
@@ -162,7 +162,7 @@ std::string nearest_optimizer(const std::string& plain, const std::vector<std::s
   return plain.ends_with("adam") ? " (did you mean \"AdamW\"?)" : did_you_mean(plain, names);
 }
 
-// What the file says at "optimizer.params.torch_adam".
+// This is what the file says at a path such as "optimizer.params.torch_adam".
 struct Told {
   std::string value;
   int line = 0;
@@ -186,7 +186,7 @@ struct Settle {
   const DeepSpeedQuestion& question;
   DeepSpeedImport& result;
 
-  // One key, or all of a block: "strategy.offload.".
+  // Settles one key, or all of a block: "strategy.offload.".
   void operator()(std::string_view path) const {
     for (const DeepSpeedRival& rival : deepspeed_rivals)
       if (rival.key == path || (path.ends_with('.') && rival.key.starts_with(path))) settle(rival);
@@ -230,8 +230,8 @@ struct Settle {
   }
 };
 
-// As the catalogue calls it: an AdamW is the scenario's, whichever that is. Momentum is a number
-// there.
+// Returns the optimizer as the catalogue calls it: an AdamW is the scenario's, whichever that is.
+// Momentum is a number there.
 std::string optimizer_called(const std::string& plain, const Table& optimizer,
                              const std::vector<std::string>& modelled) {
   std::string name = plain;

@@ -1,4 +1,4 @@
-// A DeepSpeed configuration file, read as DeepSpeed and the Hugging Face integration read it.
+// This reads a DeepSpeed configuration file as DeepSpeed and the Hugging Face integration read it.
 #pragma once
 
 #include <array>
@@ -62,8 +62,8 @@ inline constexpr std::array deepspeed_rivals{
     DeepSpeedRival{"strategy.optimizer", "optimizer.type"},
     DeepSpeedRival{"strategy.optimizer_kernels", "optimizer.params.torch_adam"}};
 
-// What the scenario says besides. Values of the file win where it has them, but for keys that were
-// set over the scenario: "strategy.zero", or "strategy.offload" with all below it.
+// This is what the scenario says besides. Values of the file win where it has them, but for keys
+// that were set over the scenario: "strategy.zero", or "strategy.offload" with all below it.
 struct DeepSpeedQuestion {
   const Strategy& strategy;
   const Job& job;
@@ -82,7 +82,8 @@ struct DeepSpeedImport {
   std::vector<std::string> notes;  // who gave way, and what makes no difference or is not modelled
 };
 
-// What the file says of rivals, by the scenario's keys; nothing of a file that cannot be read.
+// Returns what the file says of rivals, by the scenario's keys; nothing of a file that cannot be
+// read.
 std::map<std::string, std::string> deepspeed_words(const std::string& path);
 
 // "auto" becomes what the Hugging Face integration would put there. Throws UserError on keys that

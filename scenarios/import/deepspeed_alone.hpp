@@ -1,5 +1,5 @@
-// A DeepSpeed configuration with nothing beside it: the rest is as the Hugging Face trainer has it
-// when nobody says otherwise.
+// This reads a DeepSpeed configuration with nothing beside it: the rest is as the Hugging Face
+// trainer has it when nobody says otherwise.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

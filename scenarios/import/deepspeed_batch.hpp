@@ -1,4 +1,4 @@
-// Batch sizes of a DeepSpeed file.
+// This reads the batch sizes of a DeepSpeed file.
 #pragma once
 
 #include "scenarios/import/deepspeed.hpp"
@@ -6,12 +6,12 @@
 
 namespace stepsim {
 
-// train_batch = micro x accumulation x ranks; any two give the third by whole division, and the
-// product must hold. "auto" is what the trainer says; what is absent DeepSpeed makes up itself: one
-// micro-batch to a step. The product gives way to a factor that was set.
+// Reads train_batch = micro x accumulation x ranks; any two give the third by whole division, and
+// the product must hold. "auto" is what the trainer says; what is absent DeepSpeed makes up itself:
+// one micro-batch to a step. The product gives way to a factor that was set.
 void read_batch(const Table& root, const DeepSpeedQuestion& question, DeepSpeedImport& result);
 
-// Whether a key, or a whole block that holds it, was set over the scenario.
+// Returns whether a key, or a whole block that holds it, was set over the scenario.
 bool was_set(const DeepSpeedQuestion& question, std::string_view key);
 
 }  // namespace stepsim

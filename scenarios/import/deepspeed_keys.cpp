@@ -56,8 +56,8 @@ constexpr std::array deepspeed_without_effect{"scheduler",
                                               "use_data_before_expert_parallelism",
                                               "local_rank"};
 
-// What changes time or memory and is not modelled, and the values (between spaces) with which
-// DeepSpeed does what is. Where `inner` is named, its block counts by that key of it.
+// These change time or memory and are not modelled; the values (between spaces) are those with
+// which DeepSpeed does what is. If `inner` is named, its block counts by that key of it.
 struct Unmodelled {
   std::string_view key, inner, usual;
 };

@@ -13,9 +13,9 @@ using Notes = std::vector<std::string>;
 
 // Neither bf16 nor fp16 is on, though the file speaks of them.
 bool trains_in_32_bits(const Table& root, Notes& notes);
-// Of the whole file.
+// Notes what is not read of the whole file.
 void note_unread(const Table& root, Notes& notes);
-// Of the block zero_optimization.
+// Notes what is not read of the block zero_optimization.
 void note_unread_of_zero(const Table& zero, const Strategy& strategy, Notes& notes);
 
 }  // namespace stepsim

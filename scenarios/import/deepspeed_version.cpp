@@ -10,7 +10,7 @@ namespace {
 
 using Version = std::array<int, 3>;
 
-// "0.18.5" or "0.18"; nothing else.
+// Reads "0.18.5" or "0.18", and nothing else.
 std::optional<Version> version_of(const std::string& text) {
   Version version{};
   const char* at = text.data();
@@ -35,7 +35,7 @@ constexpr Version first_to_count{0, 18, 5}, last_to_count{0, 18, 7};
 // than expected and nothing was prefetched or kept.
 constexpr Version first_to_run_on{0, 6, 0};
 
-// Read in stage_1_and_2.py of these releases; pull request 7981 put it right.
+// These were read in stage_1_and_2.py of these releases; pull request 7981 put it right.
 constexpr Version first_to_lose_sums{0, 15, 2}, last_to_lose_sums{0, 18, 9};
 
 // Pull request 8207: pin_memory of offload blocks is true unless it is said.

@@ -1,4 +1,4 @@
-// What a release of DeepSpeed does that others do not.
+// A release of DeepSpeed does things that others do not; this says which.
 #pragma once
 
 #include "sim/base/config.hpp"
@@ -6,7 +6,7 @@
 
 namespace stepsim {
 
-// `deepspeed_version: 0.18.5` of a strategy; without it, what most releases do.
+// Reads `deepspeed_version: 0.18.5` of a strategy; without it, what most releases do holds.
 void read_deepspeed_version(const Table& table, Strategy& strategy);
 
 }  // namespace stepsim

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int most_in_one_another = 8;
 
-// What stands between "${" and "}".
+// These words stand between "${" and "}".
 struct VariableWords {
   std::string name;
   std::optional<std::string> otherwise{};
@@ -35,7 +35,7 @@ std::string without_quotes(std::string text) {
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// OmegaConf's way and the shell's; nothing for what is neither.
+// Reads OmegaConf's way and the shell's; nothing for what is neither.
 std::optional<VariableWords> variable_in(std::string_view inside) {
   for (const std::string_view resolver : {"oc.env:", "env:"}) {
     if (!inside.starts_with(resolver)) continue;
@@ -54,8 +54,8 @@ std::optional<VariableWords> variable_in(std::string_view inside) {
   return is_variable(words.name) ? std::optional(words) : std::nullopt;
 }
 
-// Of the bracket that opens at `from`; npos: none, or none that is near, so that a text full of
-// brackets takes no longer than any other.
+// Returns the place of the bracket that closes the one at `from`; npos: none does, or none that is
+// near, so that a text full of brackets takes no longer than any other.
 std::size_t closing_brace(std::string_view text, std::size_t from) {
   constexpr std::size_t near = 500;
   int depth = 0;

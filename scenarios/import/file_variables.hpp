@@ -1,4 +1,4 @@
-// Variables of the environment in files of settings: "${SEQ:-8192}", "${oc.env:SEQ,8192}". No
+// Files of settings may hold variables of the environment: "${SEQ:-8192}", "${oc.env:SEQ,8192}". No
 // environment is read: a default counts, and one without a default is known by its name alone.
 #pragma once
 

@@ -46,7 +46,7 @@ std::int64_t neox_words(MappedSource& source, std::int64_t tensor) {
   return rows;
 }
 
-// "[[[\"flash\"], 44]]": kinds of attention that are read, of all layers alike.
+// Reads "[[[\"flash\"], 44]]": kinds of attention that are read, of all layers alike.
 bool neox_flash(MappedSource& source) {
   constexpr std::string_view key = "attention_config";
   const std::string said = source.text(key);
@@ -114,7 +114,7 @@ void neox_say(NeoxEntries& entries, std::string_view key, const Value& value) {
   entries.push_back(fmt::format("{}: {}", key, value));
 }
 
-// As Llama and GPT-NeoX spell it.
+// Writes the model as Llama and GPT-NeoX spell it.
 NeoxEntries neox_entries(const NeoxShape& shape, std::string_view architecture) {
   NeoxEntries entries;
   neox_say(entries, "architectures", fmt::format("[{}]", architecture));
@@ -130,7 +130,7 @@ NeoxEntries neox_entries(const NeoxShape& shape, std::string_view architecture) 
   return entries;
 }
 
-// What the architecture that stands for the file has otherwise.
+// Notes what the architecture that stands for the file has otherwise.
 void neox_differs(MappedSource& source, const NeoxShape& shape, bool rms, bool biased) {
   if (shape.rms != rms) source.without("norm", rms ? "RMSNorm is counted" : "LayerNorm is counted");
   if (biased && !shape.bias) source.without("use_bias_in_mlp", "counted with biases");

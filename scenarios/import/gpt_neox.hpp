@@ -1,4 +1,4 @@
-// A file of gpt-neox in the words of a scenario.
+// This puts a file of gpt-neox in the words of a scenario.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

@@ -50,7 +50,7 @@ void put_rounds(MappedSource& source, std::int64_t prompts, std::string_view key
 
 namespace {
 
-// What the stages at both ends leave over is shared evenly, as Megatron does.
+// Shares evenly, as Megatron does, what the stages at both ends leave over.
 void put_stage_layers(MappedSource& source, const LearnersOfSource& learners, std::int64_t all) {
   if (learners.first_layers == 0 && learners.last_layers == 0) return;
   const std::int64_t ends =

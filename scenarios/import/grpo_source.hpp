@@ -1,4 +1,4 @@
-// What readers of GRPO runs share.
+// Readers of GRPO runs share these.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@ namespace stepsim {
 // No file says how long responses are: only how long they may be.
 void assume_responses(MappedSource& source);
 
-// So many prompts are answered at a time, until enough groups have a signal; `key` says how many,
-// `filter` that those without are left out. No file says how many these are.
+// Puts rounds in which so many prompts are answered at a time, until enough groups have a signal.
+// `key` says how many, `filter` that groups without a signal are left out. No file says how many
+// these are.
 void put_rounds(MappedSource& source, std::int64_t prompts, std::string_view key,
                 std::string_view filter);
 
-// Learners that take equal shares of every batch, on all GPUs or on GPUs of their own.
+// Learners take equal shares of every batch, on all GPUs or on GPUs of their own.
 struct LearnersOfSource {
   std::int64_t tensor = 1, context = 1, stages = 1, experts = 1;
   std::int64_t expert_tensor = 1;
   bool sequence = false;
   std::int64_t first_layers = 0, last_layers = 0;  // of the stages at both ends; 0: not said
-  // The keys that say so; empty: there is none.
+  // These are the keys that say so; "": there is none.
   std::string tensor_key{}, context_key{}, stages_key{}, experts_key{}, expert_tensor_key{},
       sequence_key{};
 };

@@ -23,8 +23,7 @@ namespace {
 constexpr std::string_view hf_rows_key = "per_device_train_batch_size",
                            hf_batches_key = "gradient_accumulation_steps";
 
-// What the program says in words of its own.
-// In which type a model is kept whose trainer shares out nothing: 16 bits; what `dtype` says, and
+// A trainer that shares out nothing keeps a model in this type: 16 bits; what `dtype` says, and
 // that is 32 bits unless it says otherwise (github.com/huggingface/trl trl/trainer/model_config.py:
 // no dtype); or 32 bits for what is trained, unless pure_bf16 (github.com/hiyouga/LLaMA-Factory
 // src/llamafactory/model/adapter.py: trainable parameters are cast).
@@ -47,7 +46,8 @@ struct Program {
   bool deepspeed_by_name = false;
 };
 
-// What it calls the length of the run, and whether it stores what the reference model finds.
+// These words say what a program calls the length of the run, and whether it stores what the
+// reference model finds.
 struct RunWords {
   std::string_view steps = "max_steps", epochs = "num_train_epochs";
   double usual_epochs = 3;
@@ -68,7 +68,7 @@ class TrainerReader {
   // Pairs, or answers that were liked or not.
   bool pairs() const { return program_.training != HfTraining::sft; }
 
-  // Model, machine, stack.
+  // Reads model, machine and stack.
   void read_surroundings(bool liger, std::string_view liger_key) {
     source_.put_model(program_.model_key);
     find_accelerate();
@@ -293,7 +293,7 @@ class TrainerReader {
     for (const auto& [key, value] : question_.settings)
       if (key == accelerate_setting) said = value;
     const bool launched = question_.launch != nullptr && !question_.launch->file.text.empty();
-    // What the trainer's own arguments say of the sharding stands over the launcher's options.
+    // The trainer's own arguments on sharding overrule the launcher's options.
     if (said.empty() && !launched && question_.launch != nullptr &&
         source_.text("deepspeed").empty() && source_.text("fsdp").empty())
       accelerate_ = accelerate_of_options(*question_.launch, question_.file);
@@ -576,7 +576,7 @@ void read_swift_kernels(TrainerReader& reader, bool liger) {
     source.put("strategy.cross_entropy", liger ? "fused" : "logits", "use_liger_kernel");
 }
 
-// So many that a step has sixteen rows, where it is not told.
+// Returns so many micro-batches that a step has sixteen rows, where it is not told.
 std::int64_t swift_batches(const SourceQuestion& question, const Document& source) {
   const std::int64_t rows = source.root().integer_or(hf_rows_key, 1, 1, most_rows),
                      gpus = std::max<std::int64_t>(1, gpus_of(question).gpus);

@@ -1,4 +1,4 @@
-// Programs over the trainer of transformers: TRL with its arguments or its constructors,
+// This reads programs over the trainer of transformers: TRL with its arguments or its constructors,
 // LLaMA-Factory and ms-swift.
 #pragma once
 
@@ -12,7 +12,8 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
 Translation translate_llama_factory(const SourceQuestion& question, const Document& source);
 Translation translate_ms_swift(const SourceQuestion& question, const Document& source);
 
-// open-instruct's finetune.py and dpo_tune_cache.py, which loop by themselves under Accelerate.
+// Reads open-instruct's finetune.py and dpo_tune_cache.py, which loop by themselves under
+// Accelerate.
 Translation translate_open_instruct_tuning(const SourceQuestion& question, const Document& source);
 
 }  // namespace stepsim

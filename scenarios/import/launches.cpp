@@ -34,7 +34,7 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
   return value;
 }
 
-// "--nproc-per-node=8" as "nproc_per_node".
+// Returns "--nproc-per-node=8" as "nproc_per_node".
 std::string option_name(const std::string& word) {
   std::string name = word.substr(word.find_first_not_of('-'));
   name = name.substr(0, name.find('='));
@@ -138,7 +138,7 @@ class CommandReader {
            });
   }
 
-  // What a program that hands on what stands behind its dashes says of the machine.
+  // Reads what a program that hands on the words behind its dashes says of the machine.
   void read_machine(CommandWords words) {
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (!is_option(words[i])) continue;
@@ -198,7 +198,7 @@ class CommandReader {
     return nullptr;
   }
 
-  // python [-u] [-X y] FILE, -m MODULE; a module that is a launcher is left in front.
+  // Takes off python [-u] [-X y] FILE, -m MODULE; a module that is a launcher is left in front.
   bool python() {
     drop(1);
     while (!words_.empty() && is_option(words_.front())) {
@@ -255,7 +255,7 @@ class CommandReader {
           place != launch_.options.end() && !place->second.unknown.empty())
         launch_.unknown.push_back({said == &launcher.nodes, *said, place->second});
     const std::int64_t nodes = launch_.nodes.value_or(slurm_counts(asked_).nodes.value_or(1));
-    // Who hands a command to several nodes takes its processes for those of one.
+    // A launcher that hands a command to several nodes takes its processes for those of one.
     if (const auto all = number(launcher.processes); all && per_node_)
       launch_.gpus = *all;
     else if (all && *all % nodes == 0)
@@ -267,7 +267,7 @@ class CommandReader {
     if (!words_.empty() && !is_python(program_in(words_.front().text))) take_program();
   }
 
-  // Lines "name slots=8" of the file beside the script.
+  // Counts lines "name slots=8" of the file beside the script.
   void count_hosts(const Launcher& launcher) {
     const auto option = launch_.options.find(launcher.hosts);
     if (launcher.hosts.empty() || option == launch_.options.end()) return;
@@ -299,7 +299,8 @@ class CommandReader {
     if (!launch_.gpus) launch_.gpus = slots;
   }
 
-  // "axolotl train x.yaml --launcher torchrun -- --nproc_per_node=2"
+  // Hands on what stands behind the dashes of "axolotl train x.yaml --launcher torchrun --
+  // --nproc_per_node=2".
   void hand_on_to_launcher() {
     const auto dashes = std::find_if(words_.begin(), words_.end(),
                                      [](const ShellWord& word) { return word.text == "--"; });
@@ -319,7 +320,7 @@ class CommandReader {
     words_ = {};
   }
 
-  // What the queue is asked for counts where no launcher says it.
+  // Counts what the queue is asked for where no launcher says it.
   void count_asked() {
     const SlurmCounts asked = slurm_counts(asked_);
     if (!launch_.nodes) launch_.nodes = asked.nodes;
@@ -331,7 +332,7 @@ class CommandReader {
     });
   }
 
-  // "localhost:0,1,2"
+  // Reads "localhost:0,1,2".
   void include_devices(const std::string& text) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos || text.find('@') != std::string::npos) return;
@@ -384,7 +385,8 @@ class CommandReader {
   bool by_slurm_ = false;  // srun starts the processes themselves
 };
 
-// A word of a script as a value of YAML: numbers and truths as they are, all else in quotes.
+// Returns a word of a script as a value of YAML: numbers and truths as they are, all else in
+// quotes.
 std::string yaml_value(const std::string& text) {
   const bool number = !text.empty() &&
                       text.find_first_not_of("0123456789.+-eE") == std::string::npos &&
@@ -442,7 +444,7 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
       values.back().text = word.text.substr(sign + 1);
     } else if (std::find(flags.begin(), flags.end(), named.key) == flags.end()) {
       while (i < words.size() && !is_option(words[i])) {
-        // Behind a value, all that a variable holds is as likely more arguments.
+        // All that a variable holds is as likely more arguments, if it stands behind a value.
         const bool all_unknown = words[i].text.empty() && !words[i].unknown.empty();
         (all_unknown && !values.empty() ? others : values).push_back(words[i++]);
       }

@@ -25,7 +25,7 @@ struct Launch {
   std::string program;  // "openrlhf.cli.train_sft", "train/sft.py", "trl sft"
   int line = 0;
   std::vector<ShellWord> arguments{};
-  // "config_file" and the like: the launcher's own options, - as _.
+  // These are the launcher's own options, with - as _: "config_file" and the like.
   std::map<std::string, ShellWord> options{};
   std::map<std::string, ShellWord> environment{};
   std::optional<std::int64_t> gpus{};  // of each node
@@ -36,7 +36,7 @@ struct Launch {
   std::string why_gpus{};  // where no launcher says how many; empty: one does
 };
 
-// In the order of the script. `data`: the folder with the list of launchers.
+// Returns the launches in the order of the script. `data` is the folder with the list of launchers.
 std::vector<Launch> launches_in(const std::string& data, const ShellScript& script);
 
 // An argument whose value only a run would know.
@@ -45,7 +45,7 @@ struct UnknownArgument {
   ShellWord word;
 };
 
-// "--max-length=1" as "--max_length=1"; of other words nothing changes.
+// Returns "--max-length=1" as "--max_length=1"; other words stay as they are.
 ShellWord low_lined(ShellWord word);
 
 // Arguments by their names, each in its own line: --key value, --key=value, --key of a flag as
@@ -64,10 +64,10 @@ struct NamedValue {
   std::string key, value;
   int line = 0;
 };
-// A mapping with each key in its line, so that messages lead there.
+// Returns a mapping with each key in its line, so that messages lead there.
 Document document_in_lines(std::vector<NamedValue> all, const std::string& file);
 
-// "depends on $1, which nothing sets: --set 1=... says it", for the key of an argument.
+// Writes "depends on $1, which nothing sets: --set 1=... says it", for the key of an argument.
 std::string unknown_argument_message(const UnknownArgument& argument);
 
 }  // namespace stepsim

@@ -14,7 +14,8 @@
 namespace stepsim {
 namespace {
 
-// An own MPT by its widths; what it has by itself llmfoundry/models/mpt/configuration_mpt.py says.
+// Describes an own MPT by its widths; what it has by itself
+// llmfoundry/models/mpt/configuration_mpt.py says.
 std::string described_mpt(MappedSource& source) {
   std::vector<std::string> entries{"architectures: [MPTForCausalLM]"};
   struct Width {
@@ -68,7 +69,7 @@ void put_foundry_model(MappedSource& source) {
   source.problem(key, fmt::format("expected mpt_causal_lm or hf_causal_lm, found \"{}\"", name));
 }
 
-// "63900ba", "2ep", "1000000tok"
+// Reads "63900ba", "2ep", "1000000tok".
 void put_duration(MappedSource& source, DataOfSource& data) {
   constexpr std::string_view key = "max_duration";
   const std::string said = source.text(key);

@@ -1,4 +1,4 @@
-// A training of MosaicML's LLM Foundry in the words of a scenario.
+// This puts a training of MosaicML's LLM Foundry in the words of a scenario.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

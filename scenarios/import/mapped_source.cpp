@@ -71,7 +71,8 @@ std::string usual_value(const Table& reasons, const std::string& key) {
   return reasons.is_mapping(key) ? reasons.table(key).text("nothing") : "";
 }
 
-// Of long paths only the last part can be compared.
+// Finds the nearest name in the key's block: of long paths nothing but the last part can be
+// compared.
 std::string near_in_block(const std::string& key, const std::vector<std::string>& known) {
   const std::size_t end = key.rfind('.') + 1;
   std::vector<std::string> beside;
@@ -81,7 +82,7 @@ std::string near_in_block(const std::string& key, const std::vector<std::string>
   return did_you_mean(key.substr(end), beside);
 }
 
-// Of a text what it says, of a list the whole in one line.
+// Returns what a text says; of a list the whole in one line.
 std::string plain_value(const Table& holder, std::string_view key) {
   const std::string line = holder.one_line(key);
   if (line.find("${") != std::string::npos) return "";  // what another key says
@@ -373,7 +374,7 @@ void MappedSource::put_stack(std::string_view list) {
       {"stack", stack, "", 0, fmt::format("{} on {} GPUs", result_.program, vendor)});
 }
 
-// What the program's table says of keys, taken out of it once for all that a file has.
+// This is what the program's table says of keys, taken out of it once for all that a file has.
 struct MappedSource::ToldKeys {
   Table reasons;  // of `without`
   std::vector<std::string> nothing, without, read, names_model;
@@ -385,8 +386,9 @@ struct MappedSource::ToldKeys {
     const std::string near = near_in_block(name, counting);
     return !near.empty() && near == near_in_block(name, all) ? near : "";
   }
-  // The same where only a block that it is in is known, which is let through as a whole: what its
-  // classes are called with may be anything, and a slip leaves a name about as long as it was.
+  // Does the same where nothing but a block that it is in is known, which is let through as a
+  // whole: what its classes are called with may be anything, and a slip leaves a name about as long
+  // as it was.
   std::string misspelt_in_block(const std::string& name) const {
     const std::string block = name.substr(0, name.rfind('.') + 1);
     if (block.empty() || holds(all, name) || holds(counting, name)) return "";
@@ -431,7 +433,7 @@ std::string MappedSource::near_in_scenario(const Leaf& leaf) const {
   return "";
 }
 
-// Of a key that counts: that the default of a variable is taken for it, or that it has none.
+// Tells of a key that counts that the default of a variable is taken for it, or that it has none.
 void MappedSource::tell_variable(const Leaf& leaf, const ToldKeys& keys) {
   for (const FileVariable& each : variables_)
     if (each.path == leaf.path || each.path.starts_with(leaf.path + "["))
@@ -453,7 +455,7 @@ void MappedSource::tell_variable(const Leaf& leaf, const ToldKeys& keys) {
           variable, leaf.path));
 }
 
-// The key's fate, and why.
+// Returns the key's fate, and why.
 SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   SourceKey key{leaf.path, leaf.line, KeyFate::used, ""};
   const auto told = std::find_if(unmodelled_.begin(), unmodelled_.end(),

@@ -1,5 +1,5 @@
-// A file of settings read by a table: which of its keys is which key of a scenario, in
-// scenarios/import/<program>.yaml. The writers in scenarios/export/ walk the same tables.
+// A file of settings is read by a table, which says which of its keys is which key of a scenario,
+// in scenarios/import/<program>.yaml. The writers in scenarios/export/ walk the same tables.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace stepsim {
 
-// What a file may say at the most.
+// A file may say these at the most.
 inline constexpr std::int64_t most_ranks = 1 << 16;
 inline constexpr std::int64_t most_rows = 1 << 16;  // of a micro-batch, and micro-batches of a step
 inline constexpr std::int64_t most_tokens = 1 << 24;
@@ -25,7 +25,8 @@ inline constexpr std::int64_t most_lora_rank = 1 << 16;
 struct MappedKey {
   std::string theirs;  // "training.seq_len"
   std::string ours;    // "job.sequence"
-  // Their word and ours; of theirs in `near` the scenario only knows something that is near to it.
+  // These are their word and ours; of theirs in `near` the scenario only knows something that is
+  // near to it.
   std::vector<std::pair<std::string, std::string>> words{};
   std::vector<std::pair<std::string, std::string>> near{};
   std::string absent{};   // what leaving it out means, in their words; empty: nothing
@@ -35,19 +36,19 @@ struct MappedKey {
   std::vector<std::pair<std::string, std::string>> unless{};  // the same, beside which it does not
 };
 
-// The table of a program: scenarios/import/<name>.yaml, with the one that it is `like:`.
+// Returns the table of a program: scenarios/import/<name>.yaml, with the one that it is `like:`.
 Document import_facts(const std::string& data, std::string_view name);
 std::vector<MappedKey> mapped_keys(const Document& facts);
 
-// Their words for a value of the scenario; nothing where they have none.
+// Returns their words for a value of the scenario; nothing where they have none.
 std::optional<std::string> their_word(const MappedKey& key, const std::string& ours);
 
-// How a file's keys are called: by their paths ("training.seq_len"), by paths in which dashes and
-// low lines mean the same ("num-layers": "num_layers"), or, where blocks only sort them, by their
-// last parts with dashes ("model.num_layers": "num-layers").
+// This says how a file's keys are called: by their paths ("training.seq_len"), by paths in which
+// dashes and low lines mean the same ("num-layers": "num_layers"), or, where blocks only sort them,
+// by their last parts with dashes ("model.num_layers": "num-layers").
 enum class NamesOfKeys : std::uint8_t { paths, low_lines, last_parts };
 
-// Empty where nothing is listed.
+// Returns the first text; "" where nothing is listed.
 std::string first_listed(const std::vector<std::string>& texts);
 
 class MappedSource {
@@ -70,16 +71,16 @@ class MappedSource {
   // A value that is "${another.key}" is what stands there.
   void follow_references();
 
-  // What a file of the same kind says besides, where this one says nothing; the file that that one
-  // goes on from in turn.
+  // Takes what a file of the same kind says besides, where this one says nothing, and returns the
+  // file that that one goes on from in turn.
   std::string inherit(const std::string& file);
 
   // ---- what becomes of it ----
   // The model that is named there: of the catalogue, a folder, or what an earlier run wrote.
   void put_model(std::string_view key);
   void put(std::string_view path, std::string value, std::string_view key, std::string remark = "");
-  // How products are multiplied, in the program's word for it: its table `precisions`. `place` is
-  // where the word stands, if not at the key.
+  // Puts how products are multiplied, in the program's word for it: its table `precisions`. `place`
+  // is where the word stands, if not at the key.
   void put_precision(std::string_view key, const std::string& word, std::string_view place = "");
   // The key was read, and the result is without it, or with something near to it.
   void without(std::string_view key, std::string why);

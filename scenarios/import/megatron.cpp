@@ -39,7 +39,7 @@ void read_megatron_saves(MappedSource& source) {
   source.put("job.save.weights", "false", "save", "each GPU saves its own part");
 }
 
-// PyTorch's sharding, Megatron's of the same kind, a distributed optimizer, or copies.
+// Reads PyTorch's sharding, Megatron's of the same kind, a distributed optimizer, or copies.
 void read_sharding(MappedSource& source, const MegatronDefaults& defaults) {
   const bool distributed = source.on("use-distributed-optimizer", defaults.distributed);
   const std::string part = source.text("data-parallel-sharding-strategy", "no_shard");
@@ -82,8 +82,8 @@ void read_types(MappedSource& source, const MegatronDefaults& defaults) {
        "--set pipeline-model-parallel-size=1"});
 }
 
-// Products of few bits: one option says their type and another how they are scaled, or one word
-// says both (mixed_precision: bf16_with_fp8_current_scaling_mixed).
+// Reads products of few bits: one option says their type and another how they are scaled, or one
+// word says both (mixed_precision: bf16_with_fp8_current_scaling_mixed).
 void read_precision(MappedSource& source) {
   struct Option {
     std::string_view type, recipe, usual;
@@ -162,8 +162,8 @@ void read_experts(MappedSource& source, const MegatronDefaults& defaults) {
     source.without("moe-token-dispatcher-type", "allgather is counted as alltoall");
 }
 
-// Layers of each piece of the model: those of the first and the last stage may have a number of
-// their own, or embedding and head count as layers of the first and the last piece.
+// These are layers of each piece of the model: those of the first and the last stage may have a
+// number of their own, or embedding and head count as layers of the first and the last piece.
 struct MegatronLayers {
   std::int64_t first = 0, last = 0;  // of a stage; 0: like the others
   bool embedding = false, loss = false;
@@ -200,7 +200,7 @@ std::vector<std::int64_t> megatron_layers(const MegatronLayers& said, std::int64
   return each;
 }
 
-// Those of the forerunner that splits backward passes: README.md of
+// Returns the schedules of the forerunner that splits backward passes: README.md of
 // github.com/sail-sg/zero-bubble-pipeline-parallelism.
 std::string split_schedule(MappedSource& source, const MegatronDegrees& degrees) {
   const std::string setup = source.text("zero-bubble-v-schedule-mem-setup", "zb");
@@ -287,7 +287,7 @@ void read_megatron_adapter(MappedSource& source) {
                        .modules = std::move(modules)});
 }
 
-// The block of Megatron-Bridge's files that trains adapters alone.
+// Reads the block of Megatron-Bridge's files that trains adapters alone.
 void read_bridge_adapter(MappedSource& source) {
   constexpr std::string_view rank_key = "dim", modules_key = "target-modules";
   if (source.keys_below("peft").empty()) return;

@@ -1,4 +1,4 @@
-// Arguments of Megatron-LM, and files of Megatron-Bridge, which say the same.
+// This reads arguments of Megatron-LM, and files of Megatron-Bridge, which say the same.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ Translation translate_megatron(const SourceQuestion& question, const Document& s
 // Megatron-SWIFT, whose arguments are Megatron's and some of its own.
 Translation translate_megatron_swift(const SourceQuestion& question, const Document& source);
 
-// What Megatron-Core computes again, where its settings are called so. `said` is the granularity.
+// Megatron-Core's settings of recomputation are called so. `said` is the granularity.
 struct RecomputeKeys {
   std::string granularity{}, method{}, layers{}, modules{};
   std::int64_t stages = 1;
@@ -30,13 +30,13 @@ struct MegatronDegrees {
 };
 MegatronDegrees megatron_degrees(MappedSource& source);
 
-// What is meant where nothing is said.
+// This is meant where nothing is said.
 struct MegatronDefaults {
   bool distributed = false, grouped = false, halves = false;
   std::string recompute = "none", dispatcher = "allgather";
   std::int64_t expert_tensor = 0;  // 0: like the layers
 };
-// How the model is divided and computed, by Megatron's own arguments.
+// Puts how the model is divided and computed, by Megatron's own arguments.
 void put_megatron_division(MappedSource& source, const MegatronDegrees& degrees,
                            const MegatronDefaults& defaults);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t widest = 1'000'000;
 constexpr std::int64_t most_words = 100'000'000;
 
-// Entries of a config.json.
+// These are entries of a config.json.
 class Entries {
  public:
   template <class Value>
@@ -33,7 +33,8 @@ std::int64_t needed(MappedSource& source, std::string_view key, std::int64_t mos
   return value;
 }
 
-// Rows of the table: as many as the tokenizer has words, filled up so that ranks can share them.
+// Returns the rows of the table: as many as the tokenizer has words, filled up so that ranks can
+// share them.
 std::int64_t vocabulary_of(MappedSource& source) {
   const std::int64_t step = source.whole("make-vocab-size-divisible-by", 128, 1, most_words);
   const std::int64_t tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks);
@@ -98,7 +99,8 @@ std::string title_of(const GivenShape& shape) {
   return fmt::format("{} layers of {}", shape.layers, shape.hidden);
 }
 
-// With learned positions, LayerNorm and biases: GPT-2, which has no groups of queries.
+// Writes a model with learned positions, LayerNorm and biases: GPT-2, which has no groups of
+// queries.
 std::string gpt_of(const GivenShape& shape) {
   Entries model;
   model.add("architectures", "[GPT2LMHeadModel]");
@@ -125,7 +127,7 @@ void add_shape(const GivenShape& shape, Entries& model) {
   model.add("tie_word_embeddings", shape.tied);
 }
 
-// Layers at the bottom without experts: of "([0]*3+[1]*58)" three.
+// Returns the layers at the bottom without experts: of "([0]*3+[1]*58)" three.
 std::int64_t first_dense(MappedSource& source, std::int64_t layers) {
   const std::string said = source.text("moe-layer-freq", "1");
   if (said == "1") return 0;
@@ -167,7 +169,8 @@ std::string latent_of(MappedSource& source, const GivenShape& shape, const Exper
   return model.take();
 }
 
-// With or without norms of queries and keys, biases of q, k and v, a shared expert.
+// Writes a model with experts, with or without norms of queries and keys, biases of q, k and v, a
+// shared expert.
 std::string experts_of(const GivenShape& shape, const ExpertShape& experts, bool normed,
                        bool biased) {
   Entries model;

@@ -1,4 +1,4 @@
-// The model that Megatron's arguments describe by its widths.
+// Megatron's arguments describe the model by its widths; this writes it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace stepsim {
 
-// As a config.json says it, in one line of YAML. What such a file cannot say is noted as not
-// modelled, and what is missing as a problem. `longest`: of rows that the job has at the least.
+// Returns the model as a config.json says it, in one line of YAML. What such a file cannot say is
+// noted as not modelled, and what is missing as a problem. `longest` is the length that the job's
+// rows have at the least.
 std::string described_model(MappedSource& source, std::int64_t longest = 1);
 
 }  // namespace stepsim

@@ -27,7 +27,8 @@ bool fits(const std::vector<FrameRules::Pattern>& patterns, std::span<const Stac
   });
 }
 
-// A predicted step's own: the class, the operation, the phase, and a mechanism for a file.
+// Returns whether the frames are a predicted step's own: the class, the operation, the phase, and a
+// mechanism for a file.
 bool is_own(std::span<const StackFrame> frames) {
   return !frames.empty() && frames.front().line == 0 &&
          frames.front().file.find_first_of("./<") == std::string_view::npos;

@@ -1,4 +1,4 @@
-// What a request of a real run's allocator was for, told by who asked for it.
+// This tells what a request of a real run's allocator was for by who asked for it.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ struct FrameRules {
   std::vector<Moment> moments;
   std::vector<Kind> kinds;
 
-  // The place of a kind; nothing: no frame tells.
+  // Returns the place of a kind; nothing where no frame tells.
   std::optional<std::size_t> kind_of(std::span<const StackFrame> frames) const;
   std::optional<std::size_t> kind_of_class(std::string_view tensor_class) const;
   std::string_view moment_of(std::span<const StackFrame> frames) const;

@@ -1,4 +1,4 @@
-// What the allocator of a real run recorded of itself: a snapshot of PyTorch's, as
+// A snapshot is what the allocator of a real run recorded of itself: PyTorch's, as
 // torch.cuda.memory._dump_snapshot writes it.
 #pragma once
 

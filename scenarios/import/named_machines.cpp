@@ -30,7 +30,7 @@ std::uint32_t largest_node(const std::string& data, std::string_view gpu) {
   return largest;
 }
 
-// The smallest node with so many GPUs, or several of the largest.
+// Finds the smallest node with so many GPUs, or several of the largest.
 void find_node(const std::string& data, std::string_view gpu, NamedMachine& machine) {
   std::uint32_t largest = 0, smallest = 0;
   std::string of_largest, of_smallest;

@@ -16,7 +16,7 @@ struct NamedMachine {
   bool whole = true;  // all GPUs of its nodes
 };
 
-// Nothing when the name says no number of GPUs.
+// Returns nothing when the name says no number of GPUs.
 std::optional<NamedMachine> machine_in_name(const std::string& data, std::string_view name);
 
 // A GPU of the catalogue that the name says without a number, "sft.mi300x.sh": so many of them, 0

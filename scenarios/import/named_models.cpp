@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "Llama-3.2_1B" as "llama321b".
+// Returns "Llama-3.2_1B" as "llama321b".
 std::string bare_letters(std::string_view text) {
   std::string result;
   for (const char c : text)
@@ -36,8 +36,8 @@ std::string run_or_model_in(std::string path) {
   return whole.filename();
 }
 
-// What a line "key: value" at the top of a YAML file says, without reading the file as YAML: a
-// folder may hold hundreds.
+// Returns what a line "key: value" at the top of a YAML file says, without reading the file as
+// YAML: a folder may hold hundreds.
 std::string value_in(std::string_view text, std::string_view key) {
   for (std::string_view line : lines_in(text)) {
     if (!line.starts_with(key) || line.size() == key.size() || line[key.size()] != ':') continue;
@@ -84,7 +84,7 @@ constexpr std::array other_models{"mini",   "small",     "nano",     "tiny", "vl
                                   "vision", "omni",      "audio",    "next", "distill",
                                   "coder",  "embedding", "reranker", "guard"};
 
-// "14b" of "phi-4-14b-sft" in parameters; 0: there is none.
+// Reads "14b" of "phi-4-14b-sft" in parameters; 0: there is none.
 double size_in(std::string_view name) {
   for (std::size_t at = 0; at < name.size(); ++at) {
     if (!is_digit(name[at]) || (at > 0 && (is_digit(name[at - 1]) || name[at - 1] == '.')))
@@ -151,7 +151,7 @@ std::string name_within(const std::string& data, const std::string& said) {
     constexpr double most_apart = 1.25;
     return size < most_apart * count && count < most_apart * size;
   };
-  // Of models with experts some names say how many parameters a token meets.
+  // Some names of models with experts say how many parameters a token meets.
   return near(static_cast<double>(count_parameters(model).total())) ||
                  near(static_cast<double>(active_parameters(model)))
              ? longest
@@ -192,7 +192,8 @@ std::optional<NamedModel> follow(const std::string& data, const std::string& sai
   return std::nullopt;
 }
 
-// "3b" as 3, "30b-a3b" as 30 of which a token meets 3, in billions; 0: the name does not say.
+// A name may say "3b" for 3, "30b-a3b" for 30 of which a token meets 3, in billions; 0: it does not
+// say.
 struct SizeInName {
   double all = 0, active = 0;
   bool experts() const { return active > 0; }
@@ -210,7 +211,7 @@ SizeInName sizes_in(const std::string& name) {
   return {size_in(in_small_letters(name)) / 1e9, 0};
 }
 
-// How far apart two sizes are: 0 the same, 1 a factor of e.
+// Returns how far apart two sizes are: 0 the same, 1 a factor of e.
 double distance(const SizeInName& wanted, const Model& model) {
   constexpr double billion = 1e9;
   const auto apart = [](double one, double other) { return std::abs(std::log(one / other)); };
@@ -226,8 +227,8 @@ struct StandIn {
   std::int64_t longest_sequence = 0;
 };
 
-// Of those that are about as near as the nearest, the one that takes the longest sequences, as far
-// as files ask for them: it refuses least.
+// Returns the model that takes the longest sequences, as far as files ask for them, of those that
+// are about as near as the nearest: it refuses least.
 std::string stand_in_of(const std::vector<StandIn>& candidates) {
   constexpr double about = 0.1;
   const StandIn& nearest = *std::ranges::min_element(candidates, {}, &StandIn::apart);
@@ -254,7 +255,7 @@ std::optional<NamedModel> model_of_size(const std::string& data,
       const Model model = load_model(data, entry);
       const double apart = distance(wanted, model);
       constexpr std::int64_t long_enough = 131072;
-      // What somebody trains today has layers of the usual kind.
+      // A model that somebody trains today has layers of the usual kind.
       if (model.positions != Positions::rotary || model.norms == Norms::once) continue;
       if (!model.mixer && model.experts.has_value() == wanted.experts() && apart < farthest)
         candidates.push_back({entry, apart, std::min(model.longest_sequence, long_enough)});

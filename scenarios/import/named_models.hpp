@@ -19,12 +19,13 @@ struct NamedModel {
 std::optional<NamedModel> find_named_model(const std::string& data, const std::string& said,
                                            const std::string& file);
 
-// A model of as many parameters as one of these names says, for one that nothing is known of.
-// Nothing where none says it, or no model comes near.
+// Returns a model of as many parameters as one of these names says, for one that nothing is known
+// of; nothing where none says it, or no model comes near.
 std::optional<NamedModel> model_of_size(const std::string& data,
                                         const std::vector<std::string>& names);
 
-// Whether two paths name the result of the same run: "/outputs/sft" and "sft/checkpoint-40".
+// Returns whether two paths name the result of the same run: "/outputs/sft" and
+// "sft/checkpoint-40".
 bool same_run(const std::string& one, const std::string& other);
 
 }  // namespace stepsim

@@ -41,7 +41,7 @@ struct Machine {
   std::int64_t nodes = 1, gpus = 1;  // of each node
 };
 
-// Engines on GPUs of their own: whole nodes at the end, or some of a single node's.
+// Reads engines on GPUs of their own: whole nodes at the end, or some of a single node's.
 void read_layout(MappedSource& source, const Machine& machine) {
   const std::string block = "policy.generation.colocated.";
   const bool colocated = source.on(block + "enabled", true);
@@ -92,7 +92,7 @@ void read_lengths(MappedSource& source) {
              source.says(tokens_key) ? tokens_key : "policy.train_micro_batch_size");
 }
 
-// nemo_rl/algorithms/grpo.py: dynamic_sampling().
+// Reads rounds as dynamic_sampling() of nemo_rl/algorithms/grpo.py plays them.
 void read_nemo_rounds(MappedSource& source, std::int64_t prompts) {
   constexpr std::string_view filter_key = "grpo.use_dynamic_sampling",
                              factor_key = "grpo.batch_multiplier";
@@ -127,7 +127,7 @@ void read_nemo_batch(MappedSource& source) {
                "grpo.max_num_steps");
 }
 
-// What gradients are summed in, who has states, and what travels beside computation.
+// Reads what gradients are summed in, who has states, and what travels beside computation.
 void read_megatron_states(MappedSource& source, const std::string& block) {
   const std::string gradients = block + "distributed_data_parallel_config.",
                     shared_key = block + "optimizer.use_distributed_optimizer";
@@ -218,7 +218,7 @@ void read_nemo_learners(MappedSource& source, bool megatron) {
        .sequence_key = key("sequence_parallel")});
 }
 
-// What its programs train with: the block that a file of theirs begins with.
+// These are what its programs train with: the block that a file of theirs begins with.
 enum class NemoTraining : std::uint8_t { grpo, sft, dpo };
 
 NemoTraining training_of(MappedSource& source) {

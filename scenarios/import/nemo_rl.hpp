@@ -1,4 +1,4 @@
-// A configuration file of NeMo-RL.
+// This reads a configuration file of NeMo-RL.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

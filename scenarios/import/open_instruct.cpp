@@ -35,7 +35,7 @@ std::vector<std::int64_t> read_open_instruct_learners(MappedSource& source) {
   return learners;
 }
 
-// Nodes for all learners, and for the engines that find no room beside them.
+// Returns nodes for all learners, and for the engines that find no room beside them.
 GpusOfSource room_for(MappedSource& source, const std::vector<std::int64_t>& learners) {
   const std::int64_t engines = source.whole("vllm_num_engines", 1, 1, 1 << 20),
                      each = source.whole("vllm_tensor_parallel_size", 1, 1, 64);

@@ -1,4 +1,4 @@
-// Arguments of open-instruct's grpo_fast.py.
+// This reads arguments of open-instruct's grpo_fast.py.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

@@ -19,7 +19,7 @@
 namespace stepsim {
 namespace {
 
-// Beside the script, or from here.
+// Finds a file beside the script, or from here.
 std::optional<std::string> find_file_beside(const std::string& script, const std::string& text) {
   const std::filesystem::path folder = std::filesystem::path(script).parent_path(), said(text);
   std::error_code failed;
@@ -41,7 +41,7 @@ std::string file_beside(const std::string& script, const ShellWord& word, const 
                                 own.empty() ? "" : "; ", own)}});
 }
 
-// Of a Python file that is given a file of settings, what that file is: "scripts/dpo.py --config
+// Returns what the file of settings is that a Python file is given: "scripts/dpo.py --config
 // F.yaml", "src/train.py F.yaml". Null where it is nothing that a program is given.
 const SourceKind* kind_of_given(const std::string& script, const Launch& launch) {
   if (!launch.program.ends_with(".py")) return nullptr;
@@ -62,13 +62,13 @@ const SourceKind* kind_of_given(const std::string& script, const Launch& launch)
   }
 }
 
-// What there is to know of the keys of a kind; DeepSpeed's are known to its own reader.
+// Returns what there is to know of the keys of a kind; DeepSpeed's are known to its own reader.
 Document facts_of(const std::string& data, const SourceKind& kind) {
   const std::string file = data_file(data, fmt::format("scenarios/import/{}.yaml", kind.name));
   return std::filesystem::exists(file) ? import_facts(data, kind.name) : parse_document("{}", file);
 }
 
-// key=value, +key=value and ++key=value as arguments.
+// Returns key=value, +key=value and ++key=value as arguments.
 std::vector<ShellWord> words_as_arguments(std::vector<ShellWord> words) {
   for (ShellWord& word : words) {
     const std::size_t from = word.text.find_first_not_of('+');
@@ -127,7 +127,7 @@ std::optional<PythonTraining> python_training(const std::string& data, const Pyt
   }
   auto training = read_python_training(python.text, question);
   if (!training) return std::nullopt;
-  // What the script says of the launch stands over what the file would do by itself.
+  // The script's launch overrules what the file would do by itself.
   training->launch.environment = launch.environment;
   const bool several = !launch.file.text.empty() || launch.nodes;
   if (several && !training->launch.why_gpus.empty()) training->launch.gpus.reset();
@@ -153,7 +153,7 @@ void name_models(const Table& facts, OpenedSource& opened) {
   });
 }
 
-// What the program's arguments, or the file that they name, say.
+// Opens what the program's arguments, or the file that they name, say.
 void open_arguments(const std::string& data, const std::string& script, OpenedSource& opened) {
   const SourceKind& kind = *opened.kind;
   const Document facts = facts_of(data, kind);
@@ -180,7 +180,7 @@ void open_arguments(const std::string& data, const std::string& script, OpenedSo
   opened.document = std::move(settings_file);
 }
 
-// What the constructors of the Python file that is started say.
+// Opens what the constructors of the Python file that is started say.
 void open_constructors(const std::string& data, const std::string& script, Settings settings,
                        OpenedSource& opened) {
   const Launch launch = opened.script->launch;

@@ -1,4 +1,4 @@
-// A file of another program, opened: what it says, or what the program that it starts is told.
+// This opens a file of another program: what it says, or what the program that it starts is told.
 #pragma once
 
 #include <optional>

@@ -47,7 +47,7 @@ class OpenRlhfReader {
     return source_.finish();
   }
 
-  // Reinforcement with engines, its learners under DeepSpeed.
+  // Reads reinforcement with engines, its learners under DeepSpeed.
   Translation read_reinforcement() {
     reinforces_ = true;
     assume_model(question_, source_.root(), key("pretrain"), source_.result());
@@ -174,7 +174,7 @@ class OpenRlhfReader {
                       "no group is put aside; --set job.oversampling=N asks for more answers");
   }
 
-  // One limit for prompt and answer together, or one for each.
+  // Reads one limit for prompt and answer together, or one for each.
   void read_answers() {
     std::int64_t prompt = whole("prompt_max_len", 1024, most_tokens);
     std::int64_t answer = whole("generate_max_len", 1024, most_tokens);
@@ -194,8 +194,8 @@ class OpenRlhfReader {
     read_micro_batches(prompt + answer);
   }
 
-  // So many rows, behind each other or padded to the longest of them; or as many as have so many
-  // tokens, of all GPUs that share a row (openrlhf/utils/seqlen_balancing.py).
+  // Reads the micro-batch: so many rows, behind each other or padded to the longest of them; or as
+  // many as have so many tokens, of all GPUs that share a row (openrlhf/utils/seqlen_balancing.py).
   void read_micro_batches(std::int64_t longest) {
     const std::int64_t rows = whole("micro_train_batch_size", 4, most_rows),
                        tokens = whole("train_max_tokens_per_gpu", 16192, most_tokens),
@@ -226,7 +226,8 @@ class OpenRlhfReader {
                 key("train_batch_size"));
   }
 
-  // The name of an argument in this file: releases before and after the names with dots.
+  // Returns the name of an argument in this file: it differs between releases before and after the
+  // names with dots.
   std::string key(std::string_view old) {
     const Table renamed = source_.facts().table("renamed");
     if (source_.says(old) || !renamed.has(old)) return std::string(old);
@@ -260,7 +261,7 @@ class OpenRlhfReader {
     assume_data(question_, data, source_.result());
   }
 
-  // As get_train_ds_config() tells DeepSpeed.
+  // Reads the sharding as get_train_ds_config() tells DeepSpeed.
   void read_sharding() {
     const std::string stage_key = key("zero_stage");
     std::string stage = source_.text(stage_key, "2");

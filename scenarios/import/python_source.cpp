@@ -37,7 +37,7 @@ bool is_wanted(const std::string& name) {
          name == "BitsAndBytesConfig" || name == "from_pretrained" || name == "get_peft_model";
 }
 
-// A value as YAML; nothing where YAML cannot say it here.
+// Returns a value as YAML; nothing where YAML cannot say it here.
 std::optional<std::string> yaml_of(const PythonValue& value) {
   switch (value.kind) {
     case Kind::none:
@@ -180,7 +180,7 @@ class Collector {
   bool model_ = false, unsloth_ = false;
 };
 
-// ["accelerate", "launch", "--config_file", NAME, ...]: how the file starts itself.
+// Finds how the file starts itself: ["accelerate", "launch", "--config_file", NAME, ...].
 std::optional<Launch> own_launch(const PythonFile& file, const PythonQuestion& question) {
   for (std::size_t scope = 0; scope < file.scopes.size(); ++scope)
     for (const PythonTokens& tokens : file.scopes[scope].statements)
@@ -206,7 +206,8 @@ std::optional<Launch> own_launch(const PythonFile& file, const PythonQuestion& q
   return std::nullopt;
 }
 
-// As the script, the file's own launch, or the file of Accelerate in that has it.
+// Returns the number of processes as the script, the file's own launch, or the file of Accelerate
+// in that has it.
 std::string processes_of(const PythonQuestion& question, const std::optional<Launch>& own) {
   if (question.processes) return std::to_string(*question.processes);
   if (!own) return "";

@@ -1,5 +1,5 @@
-// A Python file that trains with the trainers of transformers or TRL: keywords of their
-// constructors as arguments, read and never run.
+// This reads a Python file that trains with the trainers of transformers or TRL: keywords of their
+// constructors are arguments, and nothing is run.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ struct PythonQuestion {
   std::optional<std::int64_t> processes{};           // that a script starts
 };
 
-// Nothing where no trainer is called. Throws UserError about what is no Python.
+// Returns nothing where no trainer is called. Throws UserError about what is no Python.
 std::optional<PythonTraining> read_python_training(std::string_view text,
                                                    const PythonQuestion& question);
 

@@ -46,7 +46,7 @@ class PythonLexer {
     return indent;
   }
 
-  // False at the end of the statement.
+  // Returns false at the end of the statement.
   bool token(PythonTokens& tokens) {
     const char c = at(place_);
     if (c == '\n') {
@@ -159,7 +159,7 @@ bool is_sign(const PythonToken& token, std::string_view sign) {
   return token.kind == PythonKind::sign && token.text == sign;
 }
 
-// a, b = value; a: int = value. Nothing where it is no assignment to names.
+// Reads a, b = value; a: int = value. Returns false where it is no assignment to names.
 bool read_assignment(const PythonTokens& tokens, PythonAssignment& result) {
   std::size_t at = 0;
   while (at < tokens.size() && tokens[at].kind == PythonKind::name) {

@@ -25,7 +25,7 @@ struct PythonAssignment {
   int line = 0;
 };
 
-// The file itself, or one function.
+// A scope is the file itself, or one function.
 struct PythonScope {
   std::string name{};  // empty: the file
   std::vector<PythonAssignment> assignments{};
@@ -33,8 +33,8 @@ struct PythonScope {
   std::vector<PythonTokens> statements{};  // all of them, assignments as well
 };
 
-// First the file itself, then functions and methods in their order. Throws UserError about text
-// and brackets that are never closed.
+// Returns first the file itself, then functions and methods in their order. Throws UserError about
+// text and brackets that are never closed.
 std::vector<PythonScope> parse_python(std::string_view text, const std::string& file);
 
 }  // namespace stepsim

@@ -219,7 +219,7 @@ class Evaluation {
     return take("**") ? calculated("**", left, power()) : left;
   }
 
-  // An atom, and .name, (...) and [...] behind it.
+  // Reads an atom, and .name, (...) and [...] behind it.
   PythonValue trailed() {
     if (++steps_ > most_reductions || ++file_.steps > most_steps || rest_.empty())
       return unknown("what is not read");
@@ -391,7 +391,7 @@ class Evaluation {
     return number.kind == Kind::unknown ? of_text(text) : number;
   }
 
-  // What a name is in a scope: where it is assigned several times, all have to say the same.
+  // Returns what a name is in a scope: if it is assigned several times, all have to say the same.
   std::optional<PythonValue> assigned(std::size_t scope, const std::string& name) {
     std::optional<PythonValue> found;
     int line = 0;

@@ -1,4 +1,4 @@
-// JSON as people write it: with comments.
+// This reads JSON as people write it: with comments.
 #pragma once
 
 #include <string>

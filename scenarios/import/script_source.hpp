@@ -1,4 +1,4 @@
-// A shell script as a source: which of the trainings that it starts is asked about.
+// A shell script is a source: this finds which of the trainings that it starts is asked about.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace stepsim {
 
-// By its ending, or by its first line.
+// Tells a shell script by its ending, or by its first line.
 bool is_shell_script(const std::string& file);
 
 struct ScriptSource {

@@ -1,4 +1,5 @@
-// Whole numbers of $(( )): + - * / % ** and brackets, comparisons and choices between two values.
+// This reckons the whole numbers of $(( )): + - * / % ** and brackets, comparisons and choices
+// between two values.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace stepsim {
 
-// Nothing where it cannot be reckoned: a name that `value_of` does not know, a division by zero,
-// or a sign that is not read.
+// Returns nothing where the text cannot be reckoned: a name that `value_of` does not know, a
+// division by zero, or a sign that is not read.
 std::optional<std::int64_t> shell_arithmetic(
     std::string_view text,
     const std::function<std::optional<std::int64_t>(const std::string&)>& value_of);

@@ -27,7 +27,7 @@ ShellText part(const ShellText& text, std::size_t from, std::size_t to) {
           text.begin() + static_cast<std::ptrdiff_t>(to)};
 }
 
-// As a message quotes it: one line, not too long.
+// Quotes the text as a message does: in one line, not too long.
 std::string quoted_short(const ShellText& text) {
   constexpr std::size_t longest = 48;
   std::string result;
@@ -95,7 +95,7 @@ class Expansion {
     current_.clear();
     open_ = false;
   }
-  // The value of something without quotes.
+  // Appends the value of something without quotes.
   void append_splitting(const ShellText& text) {
     for (const Letter& letter : text)
       if (letter.unknown < 0 && (letter.c == ' ' || letter.c == '\t' || letter.c == '\n'))
@@ -133,8 +133,8 @@ class Expansion {
         fmt::format("{} of line {}, which is not run", quoted_short(text), line), "", line)});
   }
 
-  // Of dirname, basename, realpath, `cd FOLDER && pwd` and pwd, which only turn a path: what they
-  // would print, as far as it is known.
+  // Returns what dirname, basename, realpath, `cd FOLDER && pwd` and pwd would print, which only
+  // turn a path, as far as it is known.
   std::optional<std::string> path_found(const ShellText& inside) {
     namespace fs = std::filesystem;
     constexpr int deepest = 8;
@@ -167,7 +167,7 @@ class Expansion {
     return path.has_parent_path() ? path.parent_path().string() : ".";
   }
 
-  // Behind it.
+  // Expands what begins with a dollar at `at`, and returns the place behind it.
   std::size_t dollar(const ShellText& raw, std::size_t at, std::size_t end, bool quoted) {
     const char next = at + 1 < raw.size() && raw[at + 1].unknown < 0 ? raw[at + 1].c : '\0';
     const int line = raw[at].line;
@@ -231,7 +231,7 @@ class Expansion {
     }
     const auto place = variables.find(name);
     if (place != variables.end()) return place->second;
-    // Where they are does not matter, only what lies below.
+    // It does not matter where these are, but what lies below.
     if (name == "HOME") return text("~");
     if (name == "PWD") return text(".");
     return std::nullopt;
@@ -339,7 +339,7 @@ class Expansion {
         line)});
   }
 
-  // ${X%pattern} and the like.
+  // Expands ${X%pattern} and the like.
   ShellText trimmed(const ShellText& value, const ShellText& rest) {
     const char sign = rest.front().c;
     const bool longest = rest.size() > 1 && rest[1].c == sign;

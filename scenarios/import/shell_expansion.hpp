@@ -1,4 +1,4 @@
-// Variables of a shell script, and words with them filled in.
+// These keep the variables of a shell script, and fill them into words.
 #pragma once
 
 #include <map>
@@ -45,11 +45,11 @@ struct ShellMemory {
 
 // One raw word as the words that it becomes: variables without quotes fall apart at blanks.
 std::vector<ShellText> expand_word(const ShellText& raw, ShellMemory& memory);
-// As the right side of an assignment: nothing falls apart.
+// Expands the right side of an assignment: nothing falls apart.
 ShellText expand_text(const ShellText& raw, ShellMemory& memory);
-// A here-document: quotes are letters like others.
+// Expands a here-document: quotes are letters like others.
 ShellText expand_document(const ShellText& raw, ShellMemory& memory);
-// $((...)) without the brackets.
+// Expands $((...)) without the brackets.
 ShellText expand_arithmetic(const ShellText& raw, int line, ShellMemory& memory);
 
 bool is_shell_name(std::string_view word);

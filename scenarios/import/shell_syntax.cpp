@@ -76,7 +76,8 @@ HereEnd end_of_here(const ShellText& text, std::size_t from, const std::string& 
   return {text.size(), text.size()};
 }
 
-// Behind the bracket that closes the one at `from`; here-documents in it may hold anything.
+// Returns the place behind the bracket that closes the one at `from`; here-documents in it may hold
+// anything.
 std::size_t behind_bracket(const ShellText& text, std::size_t from, char open, char close,
                            const std::string& file, int outer = 0) {
   int depth = 0;
@@ -138,7 +139,7 @@ class ShellLexer {
     return token;
   }
 
-  // Behind <<: the document that begins in the next line.
+  // Reads behind << the document that begins in the next line.
   ShellRedirection here_document(std::string sign) {
     ShellRedirection result{std::move(sign), {}};
     skip_blanks();
@@ -160,7 +161,7 @@ class ShellLexer {
     return result;
   }
 
-  // All up to )) of an arithmetic command.
+  // Reads all up to )) of an arithmetic command.
   ShellText arithmetic() {
     const std::size_t from = place_;
     for (int depth = 0; place_ < text_.size(); ++place_) {
@@ -211,7 +212,7 @@ class ShellLexer {
     return "";
   }
 
-  // Behind the piece of a word at `place_`; `place_` itself where the word ends.
+  // Returns the place behind the piece of a word at `place_`; `place_` itself where the word ends.
   std::size_t behind_part_of_word(std::size_t from) const {
     const char c = at(text_, place_);
     const char before = place_ > from ? at(text_, place_ - 1) : '\0';
@@ -441,7 +442,7 @@ class Parser {
     return node;
   }
 
-  // In [[ ]] signs are words.
+  // Reads a test: signs are words in [[ ]].
   ShellNode test(int line) {
     ShellNode node{.kind = ShellKind::simple, .line = line};
     for (; token_.kind != TokenKind::end && !is_word("]]"); advance()) {

@@ -1,5 +1,5 @@
-// The grammar of shell scripts, as far as scripts that start trainings use it. Nothing is expanded
-// here: words are kept as they stand, with their quotes.
+// This is the grammar of shell scripts, as far as scripts that start trainings use it. Nothing is
+// expanded here: words are kept as they stand, with their quotes.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ enum class ShellKind : std::uint8_t {
   subshell     // ( ... )
 };
 
-// How a node hangs on the one before it.
+// A link says how a node hangs on the one before it.
 enum class ShellLink : std::uint8_t { then, if_well, if_not, pipe };
 
 struct ShellNode {
@@ -45,7 +45,7 @@ struct ShellNode {
 // Throws UserError about quotes and blocks that are never closed; `file` is for messages.
 ShellNode parse_shell(const ShellText& text, const std::string& file);
 
-// The words in the brackets of an array, over several lines and without comments.
+// Returns the words in the brackets of an array, over several lines and without comments.
 std::vector<ShellText> words_of_list(const ShellText& text, const std::string& file);
 
 // The place behind what is quoted, or in brackets, from `from` on: '...', "...", `...`, $(...),

@@ -24,8 +24,8 @@ namespace {
 constexpr std::size_t most_commands = 5000, most_turns = 64;
 constexpr int deepest_call = 24;
 
-// What a command would end with. `ran`: a program, which is taken to do well, but not where
-// an `if` asks for it.
+// A verdict is what a command would end with. `ran`: it is a program, which is taken to do well,
+// but not where an `if` asks for it.
 enum class Verdict : std::uint8_t { yes, no, open, ran };
 
 Verdict verdict(bool value) {
@@ -70,7 +70,7 @@ Verdict compared(const ShellText& left, const std::string& sign, const ShellText
   return sign == "-ge" ? verdict(*a >= *b) : Verdict::open;
 }
 
-// Of the parts between two joints: one that is `enough` decides, else one that is open.
+// Judges the parts between two joints: one that is `enough` decides, else one that is open.
 template <class Test>
 Verdict decided_by(Fields words, const std::array<std::string_view, 2>& joints, Verdict enough,
                    const Test& test) {
@@ -100,7 +100,7 @@ Verdict tested_alone(Fields words) {
   return turned(verdict(words[1].empty()), sign == "-n");
 }
 
-// [ -z "$X" ], [ "$X" = "" ] and the like.
+// Returns whether it is [ -z "$X" ], [ "$X" = "" ] or the like.
 bool asks_for_emptiness(Fields words) {
   if (words.size() == 2) return plain(words[0]) == "-z" || plain(words[0]) == "-n";
   return words.size() == 3 && (words[0].empty() || words[2].empty());
@@ -231,7 +231,8 @@ class ScriptReader {
     merge(without, line, block);
   }
 
-  // What two ways through the script set differently is not known behind them.
+  // Merges the states of two ways through the script: what they set differently is not known behind
+  // them.
   void merge(const ShellState& other, int line, std::string_view block) {
     if (other.ended || other.returned) return;
     if (state().ended || state().returned) {
@@ -261,7 +262,7 @@ class ScriptReader {
     return result;
   }
 
-  // Of the commands from this one on none starts anything.
+  // Returns whether none of the commands from this one on starts anything.
   bool only_talks(std::size_t from) const {
     const auto begin = result_.commands.begin() + static_cast<std::ptrdiff_t>(from);
     return std::all_of(begin, result_.commands.end(), [](const ShellCommand& command) {
@@ -455,7 +456,7 @@ class ScriptReader {
     return Verdict::yes;
   }
 
-  // What nothing sets is empty to a test, as ${X:-Y} takes it; elsewhere it is not known.
+  // Makes what nothing sets empty, as a test and ${X:-Y} take it; elsewhere it is not known.
   std::vector<ShellText> with_unset_empty(Fields words) const {
     std::vector<ShellText> result(words.begin(), words.end());
     for (ShellText& word : result)
@@ -567,7 +568,7 @@ class ScriptReader {
     return last;
   }
 
-  // read -r -d '' NAME <<EOF, and the like.
+  // Plays read -r -d '' NAME <<EOF, and the like.
   Verdict read_in(const ShellNode& node, const std::vector<ShellText>& words) {
     std::vector<std::string> names;
     bool whole = false;
@@ -604,7 +605,7 @@ class ScriptReader {
     return here.literal ? here.body : expand_document(here.body, memory_);
   }
 
-  // cat > FILE << EOF, or cat << EOF > FILE.
+  // Keeps the file of cat > FILE << EOF, or cat << EOF > FILE.
   void keep_file(const ShellNode& node, const std::string& first) {
     if (first != "cat" && first != "tee") return;
     const ShellRedirection *target = nullptr, *here = nullptr;

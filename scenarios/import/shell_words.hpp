@@ -1,5 +1,5 @@
-// A shell script, read and never run: the words of its commands, with variables filled in as far
-// as the script itself says them. What only a run would know is said by line.
+// This reads a shell script and never runs it: the words of its commands, with variables filled in
+// as far as the script itself says them. What only a run would know is said by line.
 #pragma once
 
 #include <map>
@@ -43,9 +43,9 @@ struct ShellScript {
   std::vector<std::string> notes;
 };
 
-// `given`: variables that stand over what the script says, arguments as "1". Of an `if` that cannot
-// be decided both sides are read; what they set differently is not known. Throws UserError about
-// what is no shell script.
+// Reads a script. `given` are variables that stand over what the script says, arguments as "1". Of
+// an `if` that cannot be decided both sides are read; what they set differently is not known.
+// Throws UserError about what is no shell script.
 ShellScript read_shell_script(std::string_view text, const std::string& file,
                               std::span<const std::pair<std::string, std::string>> given);
 

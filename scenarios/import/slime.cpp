@@ -56,7 +56,7 @@ SlimeGroups read_slime_groups(MappedSource& source) {
   return groups;
 }
 
-// One limit for each, or one for both.
+// There is one limit for each, or one for both.
 struct SlimeLengths {
   std::int64_t prompt = 0, answer = 0;
 };

@@ -1,4 +1,5 @@
-// Scripts of slime: Megatron learns and SGLang answers, on the same GPUs or on their own.
+// This reads scripts of slime: Megatron learns and SGLang answers, on the same GPUs or on their
+// own.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t most_asked_for = 1 << 20;
 
-// Of "2-4" the first.
+// Reads a count; of "2-4" the first.
 std::optional<std::int64_t> count_of_slurm(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -20,7 +20,7 @@ std::optional<std::int64_t> count_of_slurm(std::string_view text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-// "8", "a100:8", "gpu:8" and "gpu:a100:8(S:0-1)", alone or among others in a list.
+// Reads "8", "a100:8", "gpu:8" and "gpu:a100:8(S:0-1)", alone or among others in a list.
 void read_gpus_of_slurm(std::string_view text, bool named, SlurmCounts& counts,
                         std::optional<std::int64_t>& count) {
   constexpr std::string_view mark = "gpu";

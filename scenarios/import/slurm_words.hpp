@@ -1,4 +1,4 @@
-// What a queue is asked for: the options of srun, which are those of "#SBATCH" lines, too.
+// A queue is asked in these words: the options of srun, which are those of "#SBATCH" lines, too.
 #pragma once
 
 #include <cstdint>

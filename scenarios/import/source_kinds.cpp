@@ -26,7 +26,7 @@
 namespace stepsim {
 namespace {
 
-// Of programs whose settings are read by tables.
+// Returns the kinds of programs whose settings are read by tables.
 std::vector<SourceKind> kinds_of_settings() {
   return {
       {.name = "megatron",
@@ -47,7 +47,7 @@ std::vector<SourceKind> kinds_of_settings() {
        .title = "a verl file",
        .marks = {"actor_rollout_ref"},
        .translate = translate_verl,
-       // Not main_generation and main_eval.
+       // These match all of verl's main_* but main_generation and main_eval.
        .programs = {"verl.trainer.main_[!ge]*", "verl.trainer.main_g[!e]*", "recipe.*.main_[!ge]*",
                     "recipe.*.main_g[!e]*"},
        .sets_keys = true},
@@ -89,7 +89,7 @@ std::vector<SourceKind> kinds_of_open_instruct() {
            .low_lines = true}};
 }
 
-// Of programs with a file for each recipe.
+// Returns the kinds of programs with a file for each recipe.
 std::vector<SourceKind> kinds_of_recipes() {
   return {{.name = "automodel",
            .title = "a file of NeMo AutoModel",
@@ -138,7 +138,7 @@ std::vector<SourceKind> kinds_of_recipes() {
            .low_lines = true}};
 }
 
-// Of programs over the trainer of transformers.
+// Returns the kinds of programs over the trainer of transformers.
 std::vector<SourceKind> kinds_of_trainers() {
   return {{.name = "llama-factory",
            .title = "a LLaMA-Factory file",
@@ -319,8 +319,8 @@ const SourceKind& kind_of(const Document& document, std::string_view asked) {
         !mark.empty() && toml == kind.toml && first_in(keys, kind.never).empty())
       found.emplace_back(&kind, mark);
   if (found.size() == 1) return *found.front().first;
-  // What has little of a scenario is a scenario with mistakes, and its reader names them. What has
-  // much else is none.
+  // A file that has little of a scenario is a scenario with mistakes, and its reader names them. A
+  // file that has much else is none.
   const auto heads = std::count_if(keys.begin(), keys.end(), [](const std::string& key) {
     return std::ranges::find(scenario_heads, key) != scenario_heads.end();
   });
@@ -357,7 +357,7 @@ bool is_told(const SourceKind& kind, const Launch& launch) {
   return any_of(kind.arguments) && (kind.told_beside.empty() || any_of(kind.told_beside));
 }
 
-// By its name, else by its arguments.
+// Finds the kind by the program's name, else by its arguments.
 const SourceKind* kind_of(const Launch& launch, const std::string& asked) {
   for (const bool by_name : {true, false})
     for (const SourceKind& kind : known_kinds())

@@ -1,4 +1,5 @@
-// The kinds of files of other programs, and of programs that scripts start: how each is told.
+// These are the kinds of files of other programs, and of programs that scripts start: they say how
+// each is told.
 #pragma once
 
 #include <array>
@@ -13,13 +14,13 @@
 
 namespace stepsim {
 
-// Keys that scenarios begin with.
+// Scenarios begin with these keys.
 inline constexpr std::array scenario_heads{
     "name",     "note",      "model",     "cluster", "stack",  "job",    "strategy",
     "measured", "estimated", "constants", "family",  "engine", "recipe", "scenario"};
 
-// A kind of file: words that only it has, and words that it has beside one of those. Or a kind of
-// program that a script starts.
+// A kind of file has words that no other has, and words that it has beside one of those. A kind may
+// also be that of a program that a script starts.
 struct SourceKind {
   std::string_view name, title;
   std::vector<std::string_view> marks{}, beside{};
@@ -31,14 +32,14 @@ struct SourceKind {
   bool sets_keys = false;                     // arguments are key=value
   std::string_view file_option{};             // that names the file, where no word of its own does
   std::vector<std::string_view> arguments{};  // of programs of any name
-  // Of these one has to be there, too; none: any program.
+  // One of these has to be there, too; if there are none, any program will do.
   std::vector<std::string_view> told_beside{};
   bool low_lines{};  // of its options: --max-length is --max_length
   bool goes_on{};    // `defaults` names the file that it goes on from, and all else may stand there
 };
 
 const std::vector<SourceKind>& known_kinds();
-// The words of `--from`.
+// Returns the words of `--from`.
 std::vector<std::string> source_kinds();
 
 // The kind of a file, told by what it holds, or the one that is asked for. Throws UserError when it
@@ -49,9 +50,9 @@ const SourceKind& kind_of(const Document& document, std::string_view asked);
 const SourceKind* kind_of(const Launch& launch, const std::string& asked);
 bool is_called(const SourceKind& kind, const Launch& launch);
 bool is_told(const SourceKind& kind, const Launch& launch);
-// "axolotl, openrlhf or trl"
+// Writes "axolotl, openrlhf or trl".
 std::string known_programs();
-// Of Python files that call a trainer themselves.
+// Returns the kind of Python files that call a trainer themselves.
 const SourceKind* python_kind();
 
 }  // namespace stepsim

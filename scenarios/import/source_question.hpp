@@ -1,4 +1,5 @@
-// What is asked of a file of another program: the file, and what the command line says besides.
+// A question is what is asked of a file of another program: the file, and what the command line
+// says besides.
 #pragma once
 
 #include <span>
@@ -26,7 +27,7 @@ struct EarlierLaunch {
 struct SourceQuestion {
   std::string data;
   std::string file;
-  // {"job.fill", "0.9"}: keys of the scenario, which will stand over what is translated.
+  // These are keys of the scenario, which will stand over what is translated: {"job.fill", "0.9"}.
   std::span<const std::pair<std::string, std::string>> settings;
   double set_tokens = 0;                  // of the data set, once; 0: not said
   double set_samples = 0;                 // rows or pairs of the data set; 0: not said
@@ -36,12 +37,12 @@ struct SourceQuestion {
   std::string script{};                   // that starts the training; empty: none does
   bool own_program = false;               // that it starts: known by its arguments, not by its name
 
-  // Whether a setting decides on this key: the key itself, or a block that holds it.
+  // Returns whether a setting decides on this key: the key itself, or a block that holds it.
   bool decides(std::string_view path) const;
 };
 
-// What can be known before the scenario is read. Wrong names are left to that reading, which has
-// the messages for them.
+// Surroundings are what can be known before the scenario is read. Wrong names are left to that
+// reading, which has the messages for them.
 struct SourceSurroundings {
   std::optional<Cluster> cluster;
   std::optional<Model> model;

@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// What was set is no mistake of the file.
+// Blames the settings for problems of keys that were set: these are no mistake of the file.
 std::vector<Problem> blame_settings(std::vector<Problem> problems, Settings settings) {
   for (Problem& problem : problems)
     for (const auto& [key, value] : settings)
@@ -24,7 +24,7 @@ std::vector<Problem> blame_settings(std::vector<Problem> problems, Settings sett
   return problems;
 }
 
-// In quotes of YAML, whatever it holds.
+// Returns the text in quotes of YAML, whatever it holds.
 std::string escaped(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -37,7 +37,7 @@ std::string escaped(const std::string& text) {
   return result + '"';
 }
 
-// What the launch's environment says of PyTorch's allocator.
+// Keeps what the launch's environment says of PyTorch's allocator.
 void keep_allocator(const SourceQuestion& question, Translation& translation) {
   if (question.launch == nullptr) return;
   for (const std::string name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
@@ -51,7 +51,7 @@ void keep_allocator(const SourceQuestion& question, Translation& translation) {
   }
 }
 
-// Where only a run knows how many nodes or GPUs the launcher is told.
+// Tells that a run alone knows how many nodes or GPUs the launcher is told.
 void tell_unknown_counts(const SourceQuestion& question, Translation& translation) {
   if (question.launch == nullptr) return;
   for (const UnknownCount& each : question.launch->unknown) {

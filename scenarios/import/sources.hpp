@@ -1,4 +1,4 @@
-// Which program a file is of, told by what it holds, and its translation into a scenario.
+// These tell by what a file holds which program it is of, and translate it into a scenario.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,14 @@
 
 namespace stepsim {
 
-// A program's text: read for what it starts, never as YAML.
+// Returns whether the file is a program's text: that is read for what it starts, never as YAML.
 bool is_script(const std::string& file);
-// What a file holds, to tell it from others: a document, of a script its text under "script".
+// Returns what a file holds, to tell it from others: a document; of a script its text under
+// "script".
 Document content_of(const std::string& file);
 
-// Nothing when the file is a scenario already. Throws UserError when it is of no kind that can be
-// read, or of two at once.
+// Returns nothing when the file is a scenario already. Throws UserError when it is of no kind that
+// can be read, or of two at once.
 std::optional<Translation> translate_source(const std::string& data, const std::string& file,
                                             Settings settings);
 

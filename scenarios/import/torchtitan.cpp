@@ -61,7 +61,7 @@ void read_model(MappedSource& source) {
                                     did_you_mean(flavour, known), way));
 }
 
-// With pipeline stages the rows of a GPU are cut into micro-batches.
+// Reads the batch. If there are pipeline stages, the rows of a GPU are cut into micro-batches.
 void read_torchtitan_batch(MappedSource& source, const TorchTitanDegrees& degrees) {
   const std::string_view key =
       source.says("training.batch_size") ? "training.batch_size" : "training.local_batch_size";
@@ -152,7 +152,7 @@ void read_compiler(MappedSource& source) {
   source.put("strategy.compile", source.on(key) && model ? "true" : "false", key);
 }
 
-// How many layers each piece of the model has: embedding and head count as some.
+// Returns how many layers each piece of the model has: embedding and head count as some.
 std::vector<std::int64_t> shares_of(std::int64_t layers, std::int64_t pieces, std::int64_t first,
                                     std::int64_t last) {
   const std::int64_t all = layers + first + last;

@@ -1,4 +1,4 @@
-// A configuration file of TorchTitan.
+// This reads a configuration file of TorchTitan.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

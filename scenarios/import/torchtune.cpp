@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// "llama3_1_8b" of "torchtune.models.llama3_1.qlora_llama3_1_8b".
+// A builder is "llama3_1_8b" of "torchtune.models.llama3_1.qlora_llama3_1_8b".
 struct Builder {
   std::string name;
   bool adapter = false, quantised = false;
@@ -66,7 +66,8 @@ void refuse_other_recipes(const SourceQuestion& question, const Table& root) {
   if (holds_key("ppo_epochs")) refuse("ppo_epochs", "torchtune's own PPO is not modelled");
 }
 
-// Which recipe runs the file, its name says, and keys that only one of them has.
+// Returns whether the recipe that runs the file is for one GPU, by the program's name or by the
+// file's.
 bool is_for_one_gpu(const SourceQuestion& question) {
   const std::string name = question.launch != nullptr
                                ? question.launch->program

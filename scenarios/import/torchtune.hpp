@@ -1,4 +1,4 @@
-// A recipe's file of torchtune in the words of a scenario.
+// This puts a recipe's file of torchtune in the words of a scenario.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"

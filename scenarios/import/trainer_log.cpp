@@ -17,7 +17,7 @@
 namespace stepsim {
 namespace {
 
-// So few steps are still slowed by warming up: caches, autotuning, the first allocations.
+// This few steps are still slowed by warming up: caches, autotuning, the first allocations.
 constexpr double few_steps = 10;
 
 std::optional<double> number_at(std::string_view text, std::size_t at) {
@@ -36,18 +36,18 @@ std::optional<double> number_at(std::string_view text, std::size_t at) {
   return read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-// The number behind a word, from `from` on.
+// Returns the number behind a word, from `from` on.
 std::optional<double> behind(std::string_view text, std::string_view word, std::size_t from = 0) {
   const std::size_t at = text.find(word, from);
   return at == std::string_view::npos ? std::nullopt : number_at(text, at + word.size());
 }
-// Behind its last mention.
+// Returns the number behind the word's last mention.
 std::optional<double> last_behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.rfind(word);
   return at == std::string_view::npos ? std::nullopt : number_at(text, at + word.size());
 }
 
-// "4:33:02", "12:05", "1 day, 2:03:04" without its days: seconds.
+// Reads "4:33:02", "12:05", "1 day, 2:03:04" without its days, as seconds.
 std::optional<double> clock_of(std::string_view text) {
   double seconds = 0, part = 0;
   int parts = 0;
@@ -63,7 +63,7 @@ std::optional<double> clock_of(std::string_view text) {
   return parts >= 2 ? std::optional(seconds) : std::nullopt;
 }
 
-// "143/1188 [4:33:02<33:12:11, 114.30s/it": ends before the bracket.
+// Reads "143/1188 [4:33:02<33:12:11, 114.30s/it", which ends before the bracket.
 std::optional<TrainerLog> bar_at(std::string_view text, std::size_t bracket) {
   std::size_t begin = bracket;
   while (begin > 0 && text[begin - 1] == ' ') --begin;
@@ -88,7 +88,7 @@ std::optional<TrainerLog> bar_at(std::string_view text, std::size_t bracket) {
   return log;
 }
 
-// The last one of the longest: evaluations have bars of their own, which are shorter.
+// Returns the last bar of the longest: evaluations have bars of their own, which are shorter.
 std::optional<TrainerLog> progress_of(std::string_view text) {
   std::optional<TrainerLog> found;
   for (std::size_t at = text.find('['); at != std::string_view::npos; at = text.find('[', at + 1)) {
@@ -98,7 +98,7 @@ std::optional<TrainerLog> progress_of(std::string_view text) {
   return found;
 }
 
-// What a trainer of Transformers says at its end, and its state file all the time.
+// Reads what a trainer of Transformers says at its end, and its state file all the time.
 std::optional<TrainerLog> transformers_of(std::string_view text) {
   const auto steps = last_behind(text, "\"global_step\":"),
              runtime = last_behind(text, "train_runtime\":"),
@@ -139,7 +139,8 @@ void take_memory(std::string_view line, TrainerLog& log) {
     log.memory = std::max(log.memory.value_or(0), *value * 0x1p30);
 }
 
-// Lines that hold a figure each. The first ones are left out of the mean, as far as there are more.
+// Reads lines that hold a figure each. The first ones are left out of the mean, as far as there are
+// more.
 std::optional<TrainerLog> log_in(std::string_view text, const LinePattern& pattern) {
   TrainerLog log{.kind = std::string(pattern.kind)};
   std::vector<double> figures;

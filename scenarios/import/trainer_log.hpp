@@ -1,4 +1,4 @@
-// What a running or finished training says of itself: a progress bar, `trainer_state.json` of
+// A running or finished training says this of itself: a progress bar, `trainer_state.json` of
 // Transformers, or the log of a trainer.
 #pragma once
 
@@ -21,13 +21,14 @@ struct TrainerLog {
   std::optional<double> memory{};  // bytes of a GPU
 };
 
-// Of a whole file, or of a single line that somebody copied. Throws UserError with `name` when
+// Reads a whole file, or a single line that somebody copied. Throws UserError with `name` when
 // nothing is found in it.
 TrainerLog read_trainer_log(std::string_view text, const std::string& name);
-// From a file; throws UserError when it cannot be read.
+// Does the same from a file; throws UserError when it cannot be read.
 TrainerLog load_trainer_log(const std::string& path);
 
-// Where in its course a run is: "not begun", "first steps", "in full swing", "finished".
+// A phase says where in its course a run is: "not begun", "first steps", "in full swing",
+// "finished".
 enum class RunPhase : std::uint8_t { not_begun, first_steps, full_swing, finished };
 std::string_view to_text(RunPhase phase);
 RunPhase phase_of(const TrainerLog& log);

@@ -47,7 +47,7 @@ OptimizerWord optimizer_word(const Table& words, const std::string& name,
   return found;
 }
 
-// Where a trainer would look for a file that its settings name, and where people leave it.
+// Returns where a trainer would look for a file that its settings name, and where people leave it.
 std::vector<std::string> places_beside(const SourceQuestion& question, const std::string& said) {
   const fs::path folder = fs::path(question.file).parent_path(), path(said);
   std::vector<fs::path> all{folder / path, path, folder / path.filename(),
@@ -77,7 +77,7 @@ std::vector<std::string> shipped_files(const MappedSource& source) {
   return names;
 }
 
-// Of these names those that matrices of the model have; nothing where that is all of them.
+// Returns those of the names that matrices of the model have; nothing where that is all of them.
 std::vector<std::string> modules_there(const MappedSource& source, const Table& same,
                                        const std::vector<std::string>& names) {
   if (!source.around().model) return {};
@@ -193,7 +193,7 @@ void put_attention(MappedSource& source, std::string_view key, const std::string
 
 namespace {
 
-// Embedding and head as a whole beside adapters: a copy that is trained.
+// Tells of embedding and head as a whole beside adapters: a copy that is trained.
 void tell_whole_modules(MappedSource& source, const Table& outer, std::string_view key) {
   if (key.empty() || !source.says(key)) return;
   const std::vector<std::string> said = words_at(source, key), known = outer.texts("whole_modules");

@@ -1,5 +1,5 @@
-// What trainers over Hugging Face's models have in common: their words for optimizers, attention
-// and adapters (scenarios/import/trainers.yaml), the files they name, and what their launchers say.
+// Trainers over Hugging Face's models share these: their words for optimizers, attention and
+// adapters (scenarios/import/trainers.yaml), the files they name, and what their launchers say.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace stepsim {
 
-// What is known of the sharding before the optimizer is read.
+// These facts are known of the sharding before the optimizer is read.
 struct ShardingFacts {
   bool sharded = false;
   bool stage_3 = false;  // of ZeRO
@@ -25,15 +25,16 @@ struct ShardingFacts {
 // GPUs that the launcher of a script asks for; nothing where there is no script.
 GpusOfSource gpus_of(const SourceQuestion& question);
 
-// `remark`: what the stack stands for. The stacks are in the table of this name: "stacks".
+// Puts the stack. `remark` says what it stands for. The stacks are in the table of this name:
+// "stacks".
 void put_stack_of(MappedSource& source, std::string_view table, std::string_view key,
                   const std::string& remark);
 
-// The optimizer called `name` at `key`. One that no list has is an error.
+// Puts the optimizer called `name` at `key`. One that no list has is an error.
 void put_optimizer(MappedSource& source, std::string_view key, const std::string& name,
                    const ShardingFacts& sharding);
 
-// How attention is run, said at `key`; `masked`: packed rows whose documents need a mask.
+// Puts how attention is run, said at `key`; `masked`: packed rows whose documents need a mask.
 void put_attention(MappedSource& source, std::string_view key, const std::string& name,
                    bool masked);
 
@@ -50,16 +51,16 @@ void put_adapter(MappedSource& source, const AdapterWords& words);
 
 // One expert after the other, or all of them, as the model's own code does it.
 void put_experts(MappedSource& source, std::string_view key);
-// Whether stage 3 gathers a block of experts at once.
+// Puts whether stage 3 gathers a block of experts at once.
 void put_leaf_modules(MappedSource& source, bool at_once, std::string_view key, std::string remark);
 
-// Beside the source, from here, or by its name alone; nothing where it is nowhere.
+// Finds a file beside the source, from here, or by its name alone; nothing where it is nowhere.
 std::optional<std::string> find_beside(const SourceQuestion& question, const std::string& said);
 // The DeepSpeed file that `key` names. One that is not there is an error at `key`.
 ShardingFacts put_deepspeed_file(MappedSource& source, std::string_view key,
                                  const std::string& said);
 
-// PyTorch's own sharding, in the words of Accelerate and transformers.
+// These words say PyTorch's own sharding as Accelerate and transformers do.
 struct FsdpWords {
   std::string_view key;
   std::string strategy{};  // "FULL_SHARD", "hybrid_shard auto_wrap"
@@ -82,8 +83,8 @@ void put_unfused_on_host(MappedSource& source, std::string_view key);
 // A ring of ring-flash-attention's functions for rows of many documents: each rank has one slice.
 void put_contiguous_ring(MappedSource& source, std::int64_t ranks, std::string_view key);
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding);
-// "bf16", "fp16" and "tf32" of the trainer of transformers. Without a word it is taken to be bf16.
-// Whether all is in 32 bits.
+// Puts "bf16", "fp16" and "tf32" of the trainer of transformers. Without a word it is taken to be
+// bf16. Returns whether all is in 32 bits.
 bool put_types(MappedSource& source);
 // `gradient_checkpointing_kwargs`, a block or what a command line says instead: {"use_reentrant":
 // false}.
@@ -95,13 +96,14 @@ ShardingFacts put_replicas(MappedSource& source, std::string_view key);
 inline constexpr std::int64_t most_host_threads = 1 << 12;
 void put_host_threads(MappedSource& source, const ShardingFacts& sharding,
                       std::int64_t by_file = 0);
-// Where each GPU has everything and PyTorch casts for products: how what is trained is kept.
+// This says how what is trained is kept, where each GPU has everything and PyTorch casts for
+// products.
 enum class Loaded : std::uint8_t { in_16_bits, in_32_bits };
 void put_loaded(MappedSource& source, Loaded loaded, std::string_view key);
 
-// A list, or a text with commas or blanks between its words.
+// Reads a list, or a text with commas or blanks between its words.
 std::vector<std::string> words_at(MappedSource& source, std::string_view key);
-// yes, On and True mean the same.
+// Returns whether the word means yes; yes, On and True do.
 bool is_yes(std::string word);
 
 }  // namespace stepsim

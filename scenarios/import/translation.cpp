@@ -62,7 +62,7 @@ std::string comment_block(const std::string& text) {
   return lines + "\n";
 }
 
-// As `show` says it.
+// Returns the source of a line as `show` says it.
 std::string source_of(const Translation& translation, const TranslatedLine& line) {
   if (line.key.empty()) return "taken";
   if (line.key.starts_with('-')) return line.key;

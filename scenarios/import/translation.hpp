@@ -1,5 +1,5 @@
-// A file of another program in the words of a scenario: what each of its keys became, and what it
-// does not say.
+// A translation is a file of another program in the words of a scenario: what each of its keys
+// became, and what it does not say.
 #pragma once
 
 #include <array>
@@ -50,16 +50,16 @@ struct Translation {
   std::vector<std::string> files;  // read beside it
 };
 
-// The scenario as a document, its keys with the source's file, key and line as origin.
+// Returns the scenario as a document, its keys with the source's file, key and line as origin.
 Document document_of(const Translation& translation);
 // Puts back lines that stay, where the command line has replaced the block that they were in.
 void keep_lines(const Translation& translation, Document& document);
-// The scenario as a file to go on with: each line with what it came from.
+// Writes the scenario as a file to go on with: each line with what it came from.
 std::string translated_scenario(const Translation& translation);
-// Every key of the source in one of four lists.
+// Writes every key of the source in one of four lists.
 std::string key_lists(const Translation& translation);
 
-// Problems of a scenario's keys as problems of the source's.
+// Returns problems of a scenario's keys as problems of the source's.
 std::vector<Problem> in_words_of_source(std::vector<Problem> problems,
                                         const Translation& translation);
 

@@ -38,9 +38,9 @@ std::int64_t nodes_of(const GpusOfSource& learners) {
   return std::max<std::int64_t>(1, learners.nodes);
 }
 
-// On each node. Those that a launcher starts fill nodes from the first one, and the server is on
-// the rest of the last of these or behind them; else they are on all GPUs but the server's. None:
-// there is no room.
+// Returns the learners on each node. Those that a launcher starts fill nodes from the first one,
+// and the server is on the rest of the last of these or behind them; else they are on all GPUs but
+// the server's. None: there is no room.
 std::vector<std::int64_t> learners_beside(const GpusOfSource& launched, const Server& server,
                                           const Machines& machines) {
   const std::int64_t node = machines.of_a_node();

@@ -11,7 +11,7 @@
 
 namespace stepsim {
 
-// Where the settings stand: {"trl.", "vllm."} in an Axolotl file.
+// These words say where the settings stand: {"trl.", "vllm."} in an Axolotl file.
 struct TrlGrpoWords {
   std::string trainer{};               // before "num_generations"
   std::string server = "vllm_";        // before "tensor_parallel_size" of a server of its own
@@ -29,7 +29,7 @@ struct TrlGrpoWords {
 // The GPUs that learners and a server beside them need, where a launcher says how many learn.
 GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOfSource learners);
 
-// Learners, engines and batch; `words.rows` completions of one length each are a pack.
+// Puts learners, engines and batch; `words.rows` completions of one length each are a pack.
 void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words);
 
 }  // namespace stepsim

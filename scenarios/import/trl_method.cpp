@@ -37,7 +37,7 @@ std::string last_part(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// "trl dpo", "DPOTrainer", "examples/scripts/dpo.py": the method whose name it holds.
+// Finds the method whose name it holds: "trl dpo", "DPOTrainer", "examples/scripts/dpo.py".
 const MethodName* method_in(const std::string& name) {
   const std::string small = in_small_letters(last_part(name));
   const auto place = std::ranges::find_if(trainer_methods, [&](const MethodName& each) {
@@ -61,8 +61,8 @@ const MethodName* method_of_folder(const std::string& file) {
   return method != nullptr && method->name == folder ? method : nullptr;
 }
 
-// Of a program of somebody's own: a folder above it has the method as a word of its name
-// ("step2_reward_model_finetuning").
+// Finds the method of a program of somebody's own: a folder above it has the method as a word of
+// its name ("step2_reward_model_finetuning").
 const MethodName* method_of_folders_above(const std::string& file) {
   std::filesystem::path folder = std::filesystem::path(file).parent_path();
   constexpr int most = 4;

@@ -1,5 +1,5 @@
-// Which training arguments of TRL are for: by the program that they are given to, by keys that only
-// one trainer has, by the names of the file and its folder.
+// This tells which training arguments of TRL are for: by the program that they are given to, by
+// keys that only one trainer has, by the names of the file and its folder.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct TrlMethod {
   bool plain = false;  // the trainer of transformers itself, not one of TRL's
 };
 
-// Where the program does not say it, what decides stands among the assumptions. Throws UserError
-// for a training that is not read.
+// Tells the method. If the program does not say it, what decides stands among the assumptions.
+// Throws UserError for a training that is not read.
 TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
                           std::vector<Assumption>& assumptions);
 

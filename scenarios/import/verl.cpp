@@ -93,7 +93,7 @@ void read_verl_rows(MappedSource& source, bool megatron, std::int64_t rows, std:
              fmt::format("{} rows of {} tokens", rows, longest));
 }
 
-// Learners with a batch of their own.
+// Returns how many learners have a batch of their own.
 std::int64_t verl_batches(MappedSource& source, bool megatron, std::int64_t shared) {
   const auto& cluster = source.around().cluster;
   if (!cluster) return 1;
@@ -104,7 +104,7 @@ std::int64_t verl_batches(MappedSource& source, bool megatron, std::int64_t shar
   return std::max<std::int64_t>(static_cast<std::int64_t>(cluster->ranks()) / shared, 1);
 }
 
-// "16 or 24": the next values on both sides for which `known` holds, as it does for 1.
+// Writes "16 or 24": the next values on both sides for which `known` holds, as it does for 1.
 template <class Known>
 std::string nearest(std::int64_t value, const Known& known) {
   constexpr std::int64_t far = 1 << 20;  // a number may have no other divisor
@@ -117,8 +117,8 @@ std::string nearest(std::int64_t value, const Known& known) {
   return found.empty() ? "1" : one_of(found);
 }
 
-// What verl compares before it starts: validate_config(), ActorConfig.validate(),
-// and its workers, which take mini-batches in responses of each learner.
+// verl compares these before it starts: validate_config(), ActorConfig.validate(), and its workers,
+// which take mini-batches in responses of each learner.
 struct VerlBatch {
   std::int64_t prompts = 0, responses = 0, mini = 0;
   std::int64_t rows = 0, all_rows = 0;  // a micro-batch: of a learner, of all; 0: not said
@@ -181,8 +181,9 @@ void check_mini_batches(MappedSource& source, const VerlBatch& b) {
                     rows, b.mini_rows(), b.mini, b.responses, b.learners, nearest(rows, divides)));
 }
 
-// Prompts that a step trains on. The loader hands out data.gen_batch_size at a time: all of them,
-// but for trainers that leave groups without a signal out (recipe/dapo/dapo_ray_trainer.py).
+// Reads the prompts that a step trains on. The loader hands out data.gen_batch_size at a time: all
+// of them, but for trainers that leave groups without a signal out
+// (recipe/dapo/dapo_ray_trainer.py).
 std::int64_t read_verl_prompts(MappedSource& source) {
   constexpr std::string_view train_key = "data.train_batch_size",
                              at_once_key = "data.gen_batch_size",
@@ -285,7 +286,8 @@ void read_verl_recomputing(MappedSource& source, std::int64_t stages) {
                   said == "null" || said == "None" ? "none" : said);
 }
 
-// Adapters of FSDP, or Megatron-Bridge's. Engines have the model, and are sent what is trained.
+// Reads adapters of FSDP, or Megatron-Bridge's. Engines have the model, and are sent what is
+// trained.
 void read_verl_adapter(MappedSource& source, bool megatron) {
   const std::string block = "actor_rollout_ref.model.";
   const std::string rank_key = block + (megatron ? "lora.rank" : "lora_rank"),

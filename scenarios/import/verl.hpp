@@ -11,7 +11,7 @@
 
 namespace stepsim {
 
-// A key of the learners: "actor_rollout_ref.actor.strategy".
+// Returns a key of the learners: "actor_rollout_ref.actor.strategy".
 std::string actor_key(std::string_view key);
 
 // The type that the model is loaded in, which FSDP's parameters and their moments keep.

@@ -420,7 +420,7 @@ constexpr std::array length_keys{
         .when([](const Grpo& grpo) { return grpo.lengths.kind == LengthKind::lognormal; }),
 };
 
-// A time of failures.
+// Makes the key of a time of failures.
 template <auto Member>
 constexpr Key<Grpo> time_of_failures(std::string_view name, std::string_view sentence,
                                      std::string_view otherwise, std::string_view example) {

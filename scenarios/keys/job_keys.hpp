@@ -8,10 +8,11 @@
 
 namespace stepsim {
 
-// `method` alone, which decides on all other keys.
+// Returns the block of `method` alone, which decides on all other keys.
 const Block<Job>& method_block();
 
-// Those of sft and dpo. In the order of reading: a default may follow from what stands above it.
+// Returns the blocks of sft and dpo in the order of reading: a default may follow from what stands
+// above it.
 std::span<const Block<Job>> job_blocks();
 
 }  // namespace stepsim

@@ -1,6 +1,6 @@
-// One table per block of a scenario's keys: what a key is called, what it may say, what it means
-// when it is left out, and where its value is kept. The reader, `show`, `diff`, the template and
-// the page of keys walk these tables, so that each of these facts stands in one place.
+// There is one table per block of a scenario's keys: what a key is called, what it may say, what it
+// means when it is left out, and where its value is kept. The reader, `show`, `diff`, the template
+// and the page of keys walk these tables, so that each of these facts stands in one place.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class KeyKind : std::uint8_t { flag, whole, number, word, list, text, time,
 inline constexpr std::array<std::string_view, 9> kind_names{
     "flag", "whole number", "number", "word", "list", "text", "time", "quantity or range", "block"};
 
-// What a person is told about a key.
+// These facts are what a person is told about a key.
 struct KeyFacts {
   std::string_view name;
   std::string_view sentence;  // what the value means, and nothing about its default
@@ -37,7 +37,7 @@ struct KeyFacts {
   std::string_view formerly{};   // an older name, which is still read
 };
 
-// How a file would say a number: 5e8, 1.25, 15099494. It reads back to the same bits.
+// Writes a number as a file would say it: 5e8, 1.25, 15099494. It reads back to the same bits.
 std::string number_text(double value);
 
 template <class Subject>
@@ -45,14 +45,16 @@ struct Key {
   using Value = Subject;
 
   KeyFacts facts;
-  // Null: the value is read elsewhere, as it needs more than this block.
+  // Reads the value. If this is null, the value is read elsewhere, as it needs more than this
+  // block.
   void (*read)(const Table& table, const KeyFacts& facts, Subject& subject) = nullptr;
-  // As a file would say it; empty: not set. Null: only the file knows it.
+  // Writes the value as a file would say it; "": not set. If this is null, only the file knows it.
   std::string (*text)(const KeyFacts& facts, const Subject& subject) = nullptr;
   void (*copy)(const Subject& from, Subject& to) = nullptr;
   // Sets the default where it follows from keys that were read before.
   void (*prepare)(Subject& subject) = nullptr;
-  // Whether the value changes anything, other keys being what they are. Null: always.
+  // Returns whether the value changes anything, other keys being what they are. If this is null, it
+  // always does.
   bool (*matters)(const Subject& subject) = nullptr;
 
   constexpr Key required() const {
@@ -103,7 +105,7 @@ struct Block {
   bool left_out = false;                              // of the template
 };
 
-// Where to say that a key has another name now.
+// These notes take that a key has another name now.
 struct RenameNotes {
   std::string_view subject;  // "strategy"
   std::vector<std::string>& notes;
@@ -133,7 +135,8 @@ void read_blocks(const Table& table, std::span<const Block<Subject>> blocks, Sub
                subject, renames);
 }
 
-// By its path below the subject's own block: "offload.ratio". Null: there is no such key.
+// Finds a key by its path below the subject's own block: "offload.ratio". Null: there is no such
+// key.
 template <class Subject>
 const Key<Subject>* find_key(std::span<const Block<Subject>> blocks, std::string_view path) {
   const std::size_t dot = path.find('.');

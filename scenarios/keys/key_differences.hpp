@@ -1,4 +1,5 @@
-// Keys whose values differ between two scenarios, defaults of stack and DeepSpeed's file included.
+// This finds keys whose values differ between two scenarios, defaults of stack and DeepSpeed's file
+// included.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@ struct KeyPair {
   const ResolvedKey& either() const { return a ? *a : *b; }
 };
 
-// In the order of the tables. Without titles and what was observed, which change no prediction;
-// and without `constants`, which are figures.
+// Returns the keys in the order of the tables, without titles and what was observed, which change
+// no prediction, and without `constants`, which are figures.
 std::vector<KeyPair> differing_keys(const Scenario& a, const Scenario& b);
 
 }  // namespace stepsim

@@ -18,7 +18,7 @@
 namespace stepsim {
 namespace {
 
-// What both pages say of a key, besides its name and its sentence.
+// Writes what both pages say of a key, besides its name and its sentence.
 template <class Subject>
 std::string default_of(const Key<Subject>& key) {
   const KeyFacts& facts = key.facts;

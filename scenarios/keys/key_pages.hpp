@@ -1,4 +1,4 @@
-// What a person reads of the key tables: a template to copy, and a page.
+// A person reads these of the key tables: a template to copy, and a page.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace stepsim {
 
-// A scenario with every key, its sentence and its default. Of `grpo` the keys that only such a job
-// has.
+// Writes a scenario with every key, its sentence and its default. Of `grpo` it has the keys that
+// only such a job has.
 std::string template_text(Method method);
 
 struct KeyRow {
@@ -27,10 +27,10 @@ struct KeyGroup {
 
   std::string path(const KeyRow& row) const;  // "strategy.offload.ratio"
 };
-// Every key there is.
+// Returns every key there is.
 std::vector<KeyGroup> key_groups();
 
-// Markdown: a table for each block.
+// Writes Markdown: a table for each block.
 std::string key_page();
 
 }  // namespace stepsim

@@ -153,7 +153,7 @@ std::string value_text(const ResolvedKey& key) {
                                       : fmt::format("not set: {}", key.facts->otherwise);
 }
 
-// What nobody knows of a run, with all that it may be; nothing for what is known.
+// Writes what nobody knows of a run, with all that it may be; "" for what is known.
 std::string unknown_yaml(const Scenario& scenario, const std::string& path) {
   const auto place =
       std::ranges::find(scenario.constants, "scenario." + path, &NamedConstant::name);

@@ -1,4 +1,4 @@
-// Every key of a scenario with its value and where that comes from.
+// These are all keys of a scenario, each with its value and where that comes from.
 #pragma once
 
 #include <string>
@@ -21,15 +21,15 @@ struct ResolvedKey {
   std::string path() const;  // "strategy.offload.ratio"
 };
 
-// In the order of the tables. Of a default scenario these are the defaults.
+// Returns the keys in the order of the tables. For a default scenario these are the defaults.
 std::vector<ResolvedKey> resolved_keys(const Scenario& scenario);
 
-// "line 12", "--set", "ds.json:4", "default".
+// Writes "line 12", "--set", "ds.json:4", "default".
 std::string origin_text(const ResolvedKey& key);
-// As a file would say it, or in words what a key that is not set means.
+// Writes the value as a file would say it, or in words what a key that is not set means.
 std::string value_text(const ResolvedKey& key);
 
-// The whole scenario as one file: every key that somebody said, DeepSpeed's file included.
+// Writes the whole scenario as one file: every key that somebody said, DeepSpeed's file included.
 std::string scenario_yaml(const Scenario& scenario);
 
 // The keys that a document says, for Scenario::said.

@@ -27,7 +27,7 @@ constexpr auto attention_words = or_stack(attention_names);
 constexpr auto cross_entropy_words = or_stack(cross_entropy_names);
 constexpr std::array<std::string_view, 2> activation_places{"none", "cpu"};
 
-// Instead of the core of attention alone.
+// Reads the modules that run again instead of the core of attention alone.
 void read_modules(const Table& table, const KeyFacts& facts, Strategy& strategy) {
   if (!table.has(facts.name)) return;
   const std::vector<std::string> names(module_names.begin(), module_names.end());

@@ -1,4 +1,4 @@
-// The keys of a scenario's strategy block and of the blocks in it.
+// These are the keys of a scenario's strategy block and of the blocks in it.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-// In the order of reading: a default may follow from what stands above it.
+// Returns the blocks in the order of reading: a default may follow from what stands above it.
 std::span<const Block<Strategy>> strategy_blocks();
 
 }  // namespace stepsim

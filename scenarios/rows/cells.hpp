@@ -1,4 +1,4 @@
-// Cells of a measured table: texts as they stand, numbers where the source says one.
+// These read cells of a measured table: texts as they stand, numbers where the source says one.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@ namespace stepsim {
 
 using Cell = std::optional<double>;  // nothing: the source does not say
 
-// A number above or at zero. What is none is noted: "gpus: expected a number, found "many"".
+// Reads a number above or at zero. What is none is noted: "gpus: expected a number, found "many"".
 Cell number_in(std::string_view cell, std::string_view column,
                std::vector<std::string>& unreadable);
 
 std::string_view trimmed(std::string_view text);
 
-// The row's name, or its line.
+// Returns the row's name, or its line.
 std::string id_of(const CsvTable& table, const CsvTable::Row& row);
 
-// The columns that `texts` and `numbers` read.
+// Returns the columns that `texts` and `numbers` read.
 template <class Texts, class Numbers>
 std::vector<std::string> columns_of(const Texts& texts, const Numbers& numbers) {
   std::vector<std::string> names;

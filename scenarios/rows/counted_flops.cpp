@@ -15,7 +15,7 @@ double attention_per_token(const StepRow& row) {
   return 12 * value(row.layers) * value(row.hidden) * value(row.sequence);
 }
 
-// arXiv 2104.04473: forward, backward and recomputation of a GPT.
+// Counts forward, backward and recomputation of a GPT as arXiv 2104.04473 does.
 double gpt_with_recomputation_per_token(const StepRow& row) {
   const double h = value(row.hidden), l = value(row.layers);
   const double vocabulary = row.vocabulary.value_or(51200);
@@ -23,7 +23,7 @@ double gpt_with_recomputation_per_token(const StepRow& row) {
   return 96 * l * h * h * (1 + value(row.sequence) / (6 * h) + vocabulary / (16 * l * h));
 }
 
-// arXiv 2205.05198: the same without recomputation.
+// Counts the same without recomputation as arXiv 2205.05198 does.
 double gpt_per_token(const StepRow& row) {
   const double h = value(row.hidden), l = value(row.layers);
   const double vocabulary = row.vocabulary.value_or(51200);
@@ -55,13 +55,14 @@ double counted_peak(const StepRow& row, const RowCatalog& catalog) {
   return node == nullptr ? 0 : node->peak;
 }
 
-// Not by the framework.
+// Returns whether the device's tool shows the figure, and not the framework.
 static bool shown_by_device(const StepRow& row) {
   const std::string unit = in_small_letters(row.memory_unit);
   return contains(unit, "nvidia-smi") || contains(unit, "device tool");
 }
 
-// By whom the source does not say; W&B is told what the framework logs.
+// Returns whether the source does not say by whom it is counted; W&B is told what the framework
+// logs.
 static bool said_elsewhere(const StepRow& row) {
   const std::string unit = in_small_letters(row.memory_unit);
   return contains(unit, "kind not stated") && !contains(unit, "w&b");

@@ -83,7 +83,7 @@ void read_machine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngi
     made.missing.push_back(fmt::format("{:g} GPUs for an engine of {:g}", gpus, width));
 }
 
-// Of a batch: what the engine's server takes by default, or what the row says.
+// Reads a batch: what the engine's server takes by default, or what the row says.
 void read_batch(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
   constexpr std::string_view said = "max num seqs ", said_too = "max-num-seqs ";
   const RowCatalog::NodeSize* node = catalog.node(made.load.cluster.name);
@@ -115,7 +115,7 @@ Cell one_number(const std::string& text) {
 
 void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
   Cell input = one_number(row.input), output = one_number(row.output);
-  // A set of conversations: what the rates say of their lengths.
+  // A set of conversations has the lengths that the rates say.
   if (!output && row.output_rate && row.request_rate && *row.request_rate > 0)
     output = *row.output_rate / *row.request_rate;
   if (!input && row.total_rate && row.output_rate && row.request_rate && *row.request_rate > 0)
@@ -136,7 +136,7 @@ void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
   load.prompts.response_limit = std::llround(load.input);
   load.engine.response_limit = std::llround(load.asked);
   if (!varied) return;
-  // What vllm/benchmarks/datasets.py keeps of ShareGPT: prompts up to 1024 tokens.
+  // These are the prompts that vllm/benchmarks/datasets.py keeps of ShareGPT: up to 1024 tokens.
   constexpr std::int64_t longest = 1024;
   constexpr double prompt_sigma = 1.3, answer_sigma = 1.1;
   load.prompts.response_limit = std::max<std::int64_t>(longest, std::llround(load.input));
@@ -146,7 +146,8 @@ void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
   load.asked = 0;
 }
 
-// As many as the engine's own benchmark sends at once for such lengths; 0: it has none.
+// Returns as many requests as the engine's own benchmark sends at once for such lengths; 0: it has
+// none.
 std::int64_t benchmark_requests(const EngineStack& stack, const EngineLoad& load) {
   for (const EngineStack::Benchmark& own : stack.benchmark)
     if (own.prompt == std::llround(load.input) && own.answer == std::llround(load.output))

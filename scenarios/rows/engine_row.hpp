@@ -1,4 +1,4 @@
-// A published throughput of an inference engine: what it served, on what, and how fast.
+// A row is a published throughput of an inference engine: what it served, on what, and how fast.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ bool holds_engine_rows(const CsvTable& table);
 std::vector<EngineRow> engine_rows(const CsvTable& table);
 std::vector<std::string> engine_columns();
 
-// What is served, as an engine sees it.
+// A load is what is served, as an engine sees it.
 struct EngineLoad {
   ClusterChoice cluster;
   std::string model;             // of the catalogue

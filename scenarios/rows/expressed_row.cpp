@@ -30,7 +30,7 @@ bool whole(double value, bool rounded) {
   return value >= 0.5 && std::abs(value - std::round(value)) < (rounded ? rounding * value : 1e-6);
 }
 
-// Micro-batch and accumulation from each other and from the batch of the step.
+// Writes micro-batch and accumulation from each other and from the batch of the step.
 void write_batch(const StepRow& row, const RowCatalog& catalog, double copies, RowScenario& made) {
   Cell batch = row.global_batch;
   const double sequence = row.sequence.value_or(0);

@@ -19,7 +19,8 @@ struct ExpressedRow {
   std::vector<std::string>
       missing{};  // what the row does not say or a scenario cannot; then no text
   std::vector<std::string> assumed{};  // what the row does not say and a scenario has to
-  // The same run with more computed again, least first, where the row does not say how much was.
+  // These are the same run with more computed again, least first, where the row does not say how
+  // much was.
   struct Lighter {
     std::string checkpointing, scenario;
   };
@@ -35,12 +36,12 @@ ExpressedRow express(const StepRow& row, const RowCatalog& catalog);
 double counted_flops_per_token(const StepRow& row);
 // FLOP/s that the row's utilisation is a share of, by its GPU's file; 0: unknown.
 double counted_peak(const StepRow& row, const RowCatalog& catalog);
-// Bytes of the row's memory, 0: not stated; and what they count. The row says it, or the log of the
-// stack does.
+// These return the bytes of the row's memory, 0: not stated, and what they count. The row says it,
+// or the log of the stack does.
 double measured_memory(const StepRow& row, const Stack::MemoryLog& log);
 MemoryKind measured_kind(const StepRow& row, const Stack::MemoryLog& log);
-// Whether the figure says no more than that it was enough: it stands in the head of a script, which
-// people round up, or is all that the card has.
+// Returns whether the figure says no more than that it was enough: it stands in the head of a
+// script, which people round up, or is all that the card has.
 bool memory_is_bound(const StepRow& row);
 
 }  // namespace stepsim

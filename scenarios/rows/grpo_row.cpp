@@ -54,7 +54,7 @@ constexpr std::array grpo_numbers{
     std::pair{"mem_GB", &GrpoRow::memory},
 };
 
-// On the policy: nothing is generated ahead.
+// Returns whether rows are on the policy: nothing is generated ahead.
 bool in_turn(const GrpoRow& row) {
   return row.policy_mode.empty() || in_small_letters(row.policy_mode).starts_with("on");
 }
@@ -76,7 +76,7 @@ void read_printed_list(GrpoRow& row) {
   if (!row.train_pipeline) row.train_pipeline = numbers[pipeline];
 }
 
-// The learners as a training job of their own.
+// Returns the learners as a training job of their own.
 StepRow learners_of_row(const GrpoRow& row) {
   StepRow step;
   step.id = row.id;
@@ -96,7 +96,7 @@ StepRow learners_of_row(const GrpoRow& row) {
   return step;
 }
 
-// What follows once recipes have filled in what the row leaves open.
+// Settles what follows once recipes have filled in what the row leaves open.
 void settle_learners(const GrpoRow& row, const RowCatalog& catalog, StepRow& step,
                      RowScenario& made) {
   if (step.expert_parallel.value_or(1) > 1) step.experts = step.expert_parallel;
@@ -121,7 +121,7 @@ void settle_learners(const GrpoRow& row, const RowCatalog& catalog, StepRow& ste
   made.assume("learners recompute their layers");
 }
 
-// By the framework's name, or by how it shares out learners.
+// Finds the learners' stack by the framework's name, or by how it shares out learners.
 void write_learner_stack(const GrpoRow& row, const RowCatalog& catalog, RowScenario& made) {
   constexpr std::string_view anything_else = "anything else";
   made.stack = first_name(catalog.stacks, row.framework);
@@ -141,13 +141,14 @@ void write_engine(const GrpoRow& row, const RowCatalog& catalog, RowScenario& ma
       made.set("engine", engine.name);
 }
 
-// Tokens of a prompt and its response; 0: the row does not print enough of rate, time and batch.
+// Returns the tokens of a prompt and its response; 0: the row does not print enough of rate, time
+// and batch.
 double sequence_by_rate(const GrpoRow& row) {
   if (!row.tokens_per_gpu || !row.step || !row.generation_batch) return 0;
   return *row.tokens_per_gpu * row.gpus.value_or(1) * *row.step / *row.generation_batch;
 }
 
-// Tokens of a mean sequence, as said or as rate, time and batch give it.
+// Returns the tokens of a mean sequence, as said or as rate, time and batch give it.
 double mean_sequence(const GrpoRow& row, RowScenario& made) {
   if (row.mean_sequence) return *row.mean_sequence;
   const double by_rate = sequence_by_rate(row);
@@ -155,7 +156,7 @@ double mean_sequence(const GrpoRow& row, RowScenario& made) {
   return by_rate;
 }
 
-// What recipes say of the job.
+// Returns whether recipes fix this key of the job.
 bool fixed(const Document& recipes, std::string_view key) {
   return recipes.peek(key).has_value();
 }
@@ -210,7 +211,7 @@ Lengths lengths_of(const GrpoRow& row, const Document& recipes, RowScenario& mad
   }
   lengths.longest = std::llround(longest);
   lengths.prompt = std::clamp<std::int64_t>(lengths.longest / 4, 1, 256);
-  // What is trained is more than responses.
+  // Learners train on more than responses: on prompts, too.
   const double beside = responses_only ? std::round(sequence_by_rate(row) - mean) : 0;
   if (beside >= 1 && beside < longest / 2) {
     lengths.prompt = std::llround(beside);
@@ -226,7 +227,7 @@ Lengths lengths_of(const GrpoRow& row, const Document& recipes, RowScenario& mad
   return lengths;
 }
 
-// Learners on the first nodes, engines on the others.
+// Puts learners on the first nodes, engines on the others.
 void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::string& node,
                   RowScenario& made) {
   const Document resolved = made.resolved(catalog);

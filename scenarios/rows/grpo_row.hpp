@@ -22,7 +22,7 @@ struct GrpoRow {
   std::vector<std::string> unreadable;
 };
 
-// Whether the columns are those of a table of GRPO steps.
+// Returns whether the columns are those of a table of GRPO steps.
 bool holds_grpo_rows(const CsvTable& table);
 std::vector<GrpoRow> grpo_rows(const CsvTable& table);
 std::vector<std::string> grpo_columns();

@@ -24,7 +24,7 @@ bool begins_with_digit(std::string_view word) {
   return !word.empty() && is_digit(word.front());
 }
 
-// What a word begins with; what follows stays in `word`.
+// Takes the number that a word begins with; what follows stays in `word`.
 std::optional<double> take_number(std::string_view& word) {
   if (!begins_with_digit(word)) return std::nullopt;
   double value = 0;
@@ -55,14 +55,14 @@ bool is_size_unit(std::string_view word) {
   return word == "gb" || word == "gib" || word == "g";
 }
 
-// PCIe as the way to the host: "PCIe Gen4", "PCIe 5.0 x16", "PCIe switch".
+// Returns whether PCIe is the way to the host: "PCIe Gen4", "PCIe 5.0 x16", "PCIe switch".
 bool is_of_slot(std::string_view next) {
   constexpr std::array<std::string_view, 12> words{"3",   "4",   "5",   "6",      "3.0",      "4.0",
                                                    "5.0", "6.0", "x16", "switch", "switches", "to"};
   return next.starts_with("gen") || holds(words, next);
 }
 
-// A card: its name, and apart from it the size and the form, which people put in any place.
+// A card has a name, and apart from it the size and the form, which people put in any place.
 struct Card {
   std::vector<std::string> words;
   double memory = 0;
@@ -112,7 +112,7 @@ bool about(double a, double b) {
   return b > 0 && std::abs(a / b - 1) <= near;
 }
 
-// The words of one node, as cards.
+// These are the words of one node, as cards.
 struct NodeCards {
   std::vector<const Card*> cards;
   double memory = 0;  // bytes
@@ -137,7 +137,8 @@ NodeCards cards_of(const MachineWords& machines, std::size_t node) {
   return result;
 }
 
-// How well a node's words stand in a row: their letters, and then whether they say no more.
+// A match says how well a node's words stand in a row: their letters, and then whether they say no
+// more.
 struct Match {
   std::size_t length = 0;
   bool plain = false;
@@ -171,8 +172,8 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
   return std::ranges::any_of(words, [&](std::string_view word) { return contains(text, word); });
 }
 
-// "Gb/s", "Gbps", "Gbit", "GbE", "G" and the same with T: how many gigabits; 0: none of them.
-// Bytes have a large B.
+// Returns how many gigabits "Gb/s", "Gbps", "Gbit", "GbE", "G" and the same with T are; 0: none of
+// them. Bytes have a large B.
 double unit_of_bits(std::string_view& text) {
   if (text.empty() ||
       (in_small_letters(text.substr(0, 1)) != "g" && in_small_letters(text.substr(0, 1)) != "t"))
@@ -224,7 +225,7 @@ std::optional<StatedRate> rate_at(std::string_view text) {
   return stated;
 }
 
-// The parts of a cell, each about one kind of link.
+// Returns the parts of a cell, each about one kind of link.
 std::vector<std::string_view> clauses_of(std::string_view text) {
   std::vector<std::string_view> clauses;
   for (;;) {

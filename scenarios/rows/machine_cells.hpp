@@ -1,4 +1,4 @@
-// What the cells of a row say of its machine: cards by name, size and form, and rates of networks.
+// The cells of a row say this of its machine: cards by name, size and form, and rates of networks.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace stepsim {
 
-// Letters and digits that stand together, small: "8xH100-SXM5" is {"h100", "sxm5"}.
+// Returns letters and digits that stand together, in small letters: "8xH100-SXM5" is {"h100",
+// "sxm5"}.
 std::vector<std::string> machine_words_in(std::string_view text);
 
 struct CardCells {
@@ -27,7 +28,7 @@ NamedNode named_node(const RowCatalog& catalog, const CardCells& cells);
 // GPUs are cards in slots: how many a host has does not follow from what they are.
 bool in_slots(const RowCatalog& catalog, std::string_view node);
 
-// "4 GPUs/node", "4 per node"; 0: nothing like that.
+// Reads "4 GPUs/node", "4 per node"; 0: there is nothing like that.
 double gpus_in_a_node(std::string_view text);
 
 // A rate as a cell prints it: "8x200 Gb", "400 Gb/s per GPU", "1600 Gbps per node".

@@ -1,4 +1,5 @@
-// Published measurement tables: rows of somebody else's benchmark, as data to be held against.
+// These are published measurement tables: rows of somebody else's benchmark, as data to be held
+// against.
 #pragma once
 
 #include <optional>
@@ -44,7 +45,7 @@ struct MeasuredCollective {
 // Throws UserError naming the line and column of every cell that is no number.
 std::vector<MeasuredCollective> measured_collectives(const CsvTable& table);
 
-// What somebody found out about single rows: id, left_out (yes or no) and note.
+// A note is what somebody found out about a single row: id, left_out (yes or no) and note.
 struct RowNote {
   std::string id;
   bool left_out = false;  // the row is no test of the model
@@ -53,7 +54,7 @@ struct RowNote {
 // Throws UserError when a column is missing, a note is empty or twice there, or no row has its id.
 std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCollective> rows);
 
-// What tables say of a node or a network beside its name.
+// Tables say these of a node or a network beside its name.
 struct NodeFacts {
   double memory = 0;  // bytes of one GPU
   double ports = 0;
@@ -64,7 +65,7 @@ struct NetworkFacts {
   std::string library;
 };
 
-// The words by which measurement tables name the nodes, networks and processors of the catalogue.
+// Measurement tables name the nodes, networks and processors of the catalogue by these words.
 struct MachineWords {
   using Entry = std::pair<std::string, std::vector<std::string>>;  // name, its words
   std::vector<Entry> nodes;

@@ -67,7 +67,7 @@ struct Reading {
   std::vector<Problem> problems;
 };
 
-// "#  Rank  0 Group  0 Pid 123 on  host1 device  0 [0x07] NVIDIA H100 80GB HBM3"
+// Reads "#  Rank  0 Group  0 Pid 123 on  host1 device  0 [0x07] NVIDIA H100 80GB HBM3".
 void read_rank(const std::vector<std::string_view>& words, std::string_view line,
                Reading& reading) {
   ++reading.ranks;

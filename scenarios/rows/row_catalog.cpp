@@ -23,8 +23,8 @@ std::size_t longest_word(const std::vector<std::string>& words, const std::strin
   return longest;
 }
 
-// Letters and digits: "Llama-2-7B" and "Llama2-7B" are one, "3.1" and "31" too. Between two numbers
-// a line stays, so that "Qwen2-57B" is not "Qwen2.5-7B".
+// Returns letters and digits alone: "Llama-2-7B" and "Llama2-7B" are one, "3.1" and "31" too.
+// Between two numbers a line stays, so that "Qwen2-57B" is not "Qwen2.5-7B".
 std::string bare(std::string_view name) {
   std::string result;
   bool apart = false;
@@ -46,9 +46,9 @@ std::size_t digits_at(std::string_view text) {
   return count;
 }
 
-// What people add to a name without meaning another model: how it was tuned, a version ("v0.1"),
-// its size ("671B", "A12B", "16E"), a month ("2507"). How many characters of it stand at the
-// beginning.
+// Returns how many characters at the beginning are what people add to a name without meaning
+// another model: how it was tuned, a version ("v0.1"), its size ("671B", "A12B", "16E"), a month
+// ("2507").
 std::size_t ending_at(std::string_view rest) {
   if (rest.starts_with('-')) return 1;
   for (const std::string_view word :
@@ -151,7 +151,7 @@ RowCatalog row_catalog(const std::string& data) {
   for (const std::string& name : names_on(data, precision_shelf)) {
     const Precision precision = read_precision(open_entry(data, precision_shelf, name).root());
     catalog.precisions.emplace_back(name, precision.measured_as);
-    // What a library keeps cast is gathered as its recipes say.
+    // A library gathers what it keeps cast as its recipes say.
     if (precision.gathers && !precision.once) catalog.gathered.push_back(name);
   }
   for (const std::string& name : names_on(data, model_shelf)) {
@@ -194,7 +194,8 @@ std::string first_name(const std::vector<MachineWords::Entry>& entries, std::str
 }
 
 std::string same_model(const RowCatalog& catalog, std::string_view name) {
-  // Without who published it, and without a remark behind it, unless that is of another size.
+  // The name goes without who published it, and without a remark behind it, unless that is of
+  // another size.
   const auto own = [](std::string_view text) { return text.substr(text.rfind('/') + 1); };
   const std::string_view remark = name.substr(std::min(name.size(), name.find(" (")));
   const bool sized =

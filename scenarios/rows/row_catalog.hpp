@@ -48,14 +48,14 @@ struct RowCatalog {
 };
 RowCatalog row_catalog(const std::string& data);
 
-// What is known under a name; of an unknown one nothing.
+// Returns what is known under a name; an empty value for an unknown one.
 template <class Value>
 Value known_of(const std::map<std::string, Value>& all, const std::string& name) {
   const auto place = all.find(name);
   return place == all.end() ? Value{} : place->second;
 }
 
-// The name whose words hold the longest that the text contains; empty when none does.
+// Returns the name whose words hold the longest that the text contains; "" when none does.
 std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);
 // The name whose word stands first in the text, of those that begin there the longest: what comes
 // first in "LLM Foundry on PyTorch FSDP" is what drives the rest.

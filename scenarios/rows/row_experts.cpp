@@ -1,4 +1,4 @@
-// How a row ran experts and adapters.
+// This writes how a row ran experts and adapters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// "LoRA r16", "rank 64", "r=8": the number behind the word; 0: not said.
+// Returns the number behind the word: "LoRA r16", "rank 64", "r=8"; 0: not said.
 std::int64_t rank_in(std::string_view notes) {
   for (const std::string_view mark : {"rank", "lora r", "r="}) {
     std::size_t place = notes.find(mark);
@@ -43,7 +43,8 @@ double expert_ranks(const StepRow& row, const RowCatalog& catalog, RowScenario& 
   return 1;
 }
 
-// "EP overlap on", "1F1B all-to-all overlap", "A2A_OVERLAP=1".
+// Writes whether tokens travel while others compute: "EP overlap on", "1F1B all-to-all overlap",
+// "A2A_OVERLAP=1".
 void write_overlap(const std::string& said, RowScenario& made) {
   const auto any = [&](std::initializer_list<std::string_view> words) {
     return std::ranges::any_of(words, [&](std::string_view word) { return says(said, word); });
@@ -62,7 +63,8 @@ void write_overlap(const std::string& said, RowScenario& made) {
 
 }  // namespace
 
-// Those that are not shared out among shards, copies, tensors and sequences.
+// Returns the expert-parallel ranks if shards, copies, tensors and sequences do not share them out;
+// else 1.
 double repeats_rows(const StepRow& row) {
   const double ranks = row.expert_parallel.value_or(1);
   const double others = row.shards.value_or(0) * row.replicas.value_or(1) *

@@ -1,4 +1,5 @@
-// The machine and the software of a row, by the words that the files of the catalogue list.
+// This finds the machine and the software of a row, by the words that the files of the catalogue
+// list.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +48,7 @@ bool stand_in(const std::vector<std::string>& text, const std::vector<std::strin
          std::search(text.begin(), text.end(), words.begin(), words.end(), same_word) != text.end();
 }
 
-// How a network is named in a cell: by what it is, or only by its rate.
+// This says how a network is named in a cell: by what it is, or only by its rate.
 enum class Named : std::uint8_t { not_at_all, by_rate, by_kind };
 
 Named named(const MachineWords::Entry& network, const std::vector<std::string>& text) {
@@ -68,13 +69,14 @@ struct NodePlace {
   const NodeFacts& facts;
   const MachineWords& machines;
 
-  // Gb/s of all ports of the node on that network.
+  // Returns the Gb/s of all ports of the node on that network.
   double total(std::size_t network) const {
     return facts.ports * sold_as(machines.of_network[network].port);
   }
 };
 
-// Of those that are named alike: for GPUs of that vendor, and as fast as it is said.
+// The choice is one of the networks that are named alike: for GPUs of that vendor, and as fast as
+// it is said.
 struct NetworkChoice {
   std::size_t network = 0;
   bool only = true;
@@ -192,7 +194,7 @@ void write_cluster(const StepRow& row, const RowCatalog& catalog, RowScenario& m
 }
 
 void write_stack(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
-  // What launches cost is another thing on other GPUs: a stack may be for those of one vendor.
+  // Launches cost something else on other GPUs: a stack may be for those of one vendor.
   std::vector<MachineWords::Entry> stacks;
   const std::string vendor = known_of(catalog.vendors, made.gpu);
   for (const MachineWords::Entry& entry : catalog.stacks)

@@ -1,4 +1,5 @@
-// Which model a row ran: a name of the catalogue, or one made from the widths in the row.
+// This writes which model a row ran: a name of the catalogue, or one made from the widths in the
+// row.
 #include <fmt/format.h>
 
 #include <array>

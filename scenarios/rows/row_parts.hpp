@@ -13,8 +13,8 @@
 
 namespace stepsim {
 
-// Only what the row states, and what somebody has to assume where neither a recipe nor the stack
-// says it.
+// This holds what the row states, and what somebody has to assume where neither a recipe nor the
+// stack says it; nothing else.
 struct RowScenario {
   explicit RowScenario(const std::string& id);
 
@@ -39,7 +39,7 @@ struct RowScenario {
 void write_model(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_cluster(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_stack(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
-// Which recipes the row is of; what these fix of its empty cells is filled in.
+// Finds which recipes the row is of, and fills in what these fix of its empty cells.
 void find_recipes(StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_recipes(RowScenario& made);
 void write_strategy(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
@@ -49,22 +49,22 @@ void write_precision(const StepRow& row, const RowCatalog& catalog, RowScenario&
 void write_pipeline(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_experts(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_adapters(const StepRow& row, RowScenario& made);
-// What is not the row's own, as assumptions that a reader should know of.
+// Names what is not the row's own, as assumptions that a reader should know of.
 void name_defaults(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 
-// "dense", "moe", with "offload" or "lora" behind it.
+// Returns "dense" or "moe", with "offload" or "lora" behind it.
 std::string kind_of(const StepRow& row);
 bool has_experts(const StepRow& row);
-// Ranks that hold different experts and go through the same rows.
+// Returns how many ranks hold different experts and go through the same rows.
 double repeats_rows(const StepRow& row);
 bool offloads(const StepRow& row);
 bool only_updates(const StepRow& row);  // times the optimizer alone
 bool has_adapter(const StepRow& row);
 
-// What has been written, with its name on top, or what is missing.
+// Returns what has been written, with its name on top, or what is missing.
 ExpressedRow expressed(RowScenario made, std::string family);
 
-// As YAML needs it.
+// Quotes the text as YAML needs it.
 std::string quoted_text(std::string_view text);
 
 }  // namespace stepsim

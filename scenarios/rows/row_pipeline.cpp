@@ -1,4 +1,4 @@
-// How a row spread its layers over pipeline stages.
+// This writes how a row spread its layers over pipeline stages.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,7 +39,7 @@ std::optional<PipelineSchedule> schedule_in(const std::string& words) {
   return std::nullopt;
 }
 
-// "last stage 13 layers": the number behind the words.
+// Returns the number behind the words: "last stage 13 layers".
 std::optional<std::int64_t> layers_in(std::string_view notes, std::string_view mark) {
   const std::size_t place = notes.find(mark);
   if (place == std::string_view::npos) return {};
@@ -49,14 +49,14 @@ std::optional<std::int64_t> layers_in(std::string_view notes, std::string_view m
   return layers;
 }
 
-// One more for each of the first few.
+// Deals layers out evenly, one more for each of the first few.
 Layers dealt_out(std::int64_t layers, std::int64_t pieces) {
   Layers each(static_cast<std::size_t>(pieces), layers / pieces);
   for (std::int64_t i = 0; i < layers % pieces; ++i) ++each[static_cast<std::size_t>(i)];
   return each;
 }
 
-// Empty: all alike. Embedding and head can count as a layer each.
+// Returns no layers where all pieces are alike. Embedding and head can count as a layer each.
 Layers layers_of(const StepRow& row, std::int64_t pieces, RowScenario& made) {
   const auto layers = static_cast<std::int64_t>(row.layers.value_or(0));
   const std::string notes = in_small_letters(row.notes);
@@ -92,7 +92,7 @@ void write_pipeline(const StepRow& row, const RowCatalog& catalog, RowScenario& 
     made.lack(fmt::format("the schedule of \"{}\"", row.strategy));
   made.set("strategy.pipeline_parallel.size", static_cast<double>(size));
   if (schedule) made.set("strategy.pipeline_parallel.schedule", std::string(to_text(*schedule)));
-  // How a recipe cuts the layers goes before what their number suggests.
+  // The way in which a recipe cuts the layers goes before what their number suggests.
   const Document resolved = made.resolved(catalog);
   if (resolved.peek("strategy.pipeline_parallel.virtual_stages")) return;
   const bool folds = schedule && way_of(*schedule) == PipelineWay::there_and_back;

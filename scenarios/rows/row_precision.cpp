@@ -1,4 +1,4 @@
-// In how many bits a row kept what, and which kernels and which optimizer it ran.
+// This writes in how many bits a row kept what, and which kernels and which optimizer it ran.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-// Which kernel, where a row names it.
+// Writes which kernel ran, where a row names it.
 void write_attention(const StepRow& row, RowScenario& made) {
   const std::string named = in_small_letters(row.id + row.source + row.framework);
   const std::string notes = in_small_letters(row.notes);
@@ -58,7 +58,7 @@ void write_precision(const StepRow& row, const RowCatalog& catalog, RowScenario&
   const std::string& word = words.optimizer;
   write_products(row, words, catalog, made);
   refuse_optimizer(row, words, made);
-  // Without fp32 parameters the moments are in 16 bits as well.
+  // The moments are in 16 bits as well without fp32 parameters.
   if (contains(words.precision, "pure bf16")) made.set("strategy.master_weights", false);
   if (contains(word, "bf16 moments") || contains(word, "bf16 states") ||
       contains(word, "bf16 exp_avg"))

@@ -1,4 +1,4 @@
-// Which recipes a row is of, by the words in its cells.
+// This finds by the words in its cells which recipes a row is of.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a row keeps of its activations, where, and what else it sent to the host.
+// This writes what a row keeps of its activations, where, and what else it sent to the host.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,7 +15,7 @@
 namespace stepsim {
 namespace {
 
-// The number behind a word: "every 2", "every 3rd layer", "block 4"; 0: there is none.
+// Returns the number behind a word: "every 2", "every 3rd layer", "block 4"; 0: there is none.
 double number_behind(std::string_view text, std::string_view word) {
   const std::size_t place = text.find(word);
   if (place == std::string_view::npos) return 0;
@@ -26,15 +26,15 @@ double number_behind(std::string_view text, std::string_view word) {
   return number;
 }
 
-// "every second layer", "every 3rd", "selective 1/3": one layer in so many; 0: not said.
+// Reads one layer in so many: "every second layer", "every 3rd", "selective 1/3"; 0: not said.
 double one_layer_in(std::string_view word) {
   if (contains(word, "every second") || contains(word, "every other")) return 2;
   if (const double every = number_behind(word, "every"); every > 0) return every;
   return number_behind(word, "1/");
 }
 
-// What a row counts of its products with recomputation, over what it counts without, says how many
-// of its layers ran forward twice: all of them would make four thirds of it.
+// Writes how many layers ran forward twice: what a row counts of its products with recomputation,
+// over what it counts without, says so, since all of them would make four thirds of it.
 void write_layers_recomputed(const StepRow& row, RowScenario& made) {
   if (const double every = one_layer_in(in_small_letters(row.checkpointing)); every > 0) {
     if (every > 1) made.set("strategy.checkpoint_every", fmt::format("{:.3g}", every));
@@ -46,7 +46,7 @@ void write_layers_recomputed(const StepRow& row, RowScenario& made) {
   if (share < 1) made.set("strategy.checkpoint_every", fmt::format("{:.3g}", 1 / share));
 }
 
-// Those of Megatron's modules that the word names: "selective: moe_act, layernorm".
+// Returns those of Megatron's modules that the word names: "selective: moe_act, layernorm".
 std::vector<std::string_view> modules_in(std::string_view word) {
   std::vector<std::string_view> found;
   const auto in_name = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
@@ -81,7 +81,7 @@ void write_selective(const StepRow& row, const RowWords& words, const RowCatalog
   }
 }
 
-// "full, block 4": so many layers of each stage, and the others not at all.
+// Writes "full, block 4": so many layers of each stage run again, and the others not at all.
 void write_full(const StepRow& row, std::string_view word, RowScenario& made) {
   made.set("strategy.checkpointing", "full");
   const double layers = number_behind(word, "block");
@@ -97,7 +97,7 @@ bool says_full(std::string_view word) {
          contains(word, "block ") || holds(words, word);
 }
 
-// "optimizer states 50 %": the number before the sign; without one everything.
+// Returns the number before the sign, "optimizer states 50 %"; without one everything.
 double share_in(std::string_view word) {
   std::size_t end = word.find('%');
   if (end == std::string_view::npos) return 1;
@@ -110,7 +110,7 @@ double share_in(std::string_view word) {
   return percent / 100;
 }
 
-// Checkpoints that leave the device; their own column may say it.
+// Returns whether checkpoints leave the device; their own column may say it.
 bool sends_activations(const RowWords& words) {
   if (says(words.checkpointing, "offload") || contains(words.checkpointing, "on cpu") ||
       contains(words.checkpointing, "to cpu"))
@@ -119,7 +119,8 @@ bool sends_activations(const RowWords& words) {
          (contains(words.offload, "activation") || contains(words.offload, "checkpoint"));
 }
 
-// By the column, by the strategy's name, or by an optimizer that runs there.
+// Returns whether the states go to the host: by the column, by the strategy's name, or by an
+// optimizer that runs there.
 bool sends_states(const RowWords& words) {
   for (const std::string_view name : {"zero-offload", "superoffload", "zero-infinity"})
     if (contains(words.strategy, name)) return true;

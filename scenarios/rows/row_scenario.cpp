@@ -42,7 +42,7 @@ void name_defaults(const StepRow& row, const RowCatalog& catalog, RowScenario& m
   }
 }
 
-// As YAML needs it.
+// Quotes the text as YAML needs it.
 std::string quoted_text(std::string_view text) {
   std::string result = "\"";
   for (const char c : text)

@@ -1,4 +1,4 @@
-// How a row spread its job, in the words of a scenario; what these cannot say is named.
+// This writes how a row spread its job, in the words of a scenario; what these cannot say is named.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ void write_host_update(const RowWords& words, RowScenario& made) {
                                                                                  : "one_pass");
 }
 
-// Copies of the states: as the stack's distributed optimizer has them, where it has one.
+// Writes copies of the states as the stack's distributed optimizer has them, where it has one.
 void write_state_shards(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   if (row.replicas.value_or(1) <= 1 || *row.stage < 1) return;
   if (row.shards && made.resolved(catalog).peek("strategy.distributed_optimizer"))

@@ -92,7 +92,7 @@ void complete_references(std::vector<StepRow>& rows) {
       if ((row.*member).empty() && !holds(of_measurement, member)) row.*member = other.*member;
     for (const auto& [column, member] : step_numbers)
       if (!(row.*member) && !holds(measured, member)) row.*member = other.*member;
-    // What both print of their run is one figure.
+    // If both print a figure of their run, it is one.
     bool same = false;
     for (const auto member : measured)
       if (row.*member && row.*member == other.*member) {

@@ -26,16 +26,16 @@ struct StepRow {
   std::vector<std::string> unreadable;  // "gpus: expected a number, found "many""
 };
 
-// Every row becomes one, whatever its cells hold. Columns may be missing; only `id` has to be
-// there.
+// Makes every row of the table one, whatever its cells hold. Columns may be missing; `id` alone has
+// to be there.
 std::vector<StepRow> step_rows(const CsvTable& table);
 
-// By the names of columns: what a cell holds, as text.
+// These go by the names of columns: what a cell holds, as text.
 bool is_column(std::string_view column);
 std::vector<std::string> step_columns();
 std::string cell_of(const StepRow& row, std::string_view column);
-// What a source says of a cell that the row leaves open, or in which it only says that it does not
-// know. False: the row says it.
+// Fills in what a source says of a cell that the row leaves open, or in which it only says that it
+// does not know. Returns false where the row says it.
 bool fill_in(StepRow& row, std::string_view column, const std::string& text);
 // Whatever the row says.
 void put_in(StepRow& row, std::string_view column, const std::string& text);
@@ -45,10 +45,10 @@ void put_in(StepRow& row, std::string_view column, const std::string& text);
 // that says nothing else is gone.
 void complete_references(std::vector<StepRow>& rows);
 
-// Whether there is anything to hold a prediction against.
+// Returns whether there is anything to hold a prediction against.
 bool has_figure(const StepRow& row);
 
-// Whether the part stands in the text.
+// Returns whether the part stands in the text.
 bool contains(std::string_view text, std::string_view part);
 
 }  // namespace stepsim

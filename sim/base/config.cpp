@@ -32,7 +32,7 @@ std::string path_of(const std::string& mapping, const std::string& key) {
   return mapping.empty() ? key : fmt::format("{}.{}", mapping, key);
 }
 
-// Where in the document each key would be known: one may stand in the wrong block.
+// This map says where in the document each key would be known: it may stand in the wrong block.
 using Homes = std::map<std::string, std::vector<std::string>>;
 
 void add_homes(Homes& homes, const Node& node, const std::string& path) {
@@ -122,7 +122,7 @@ void write(const Node& node, std::size_t indent, std::string& text) {
   for (const Node& item : node.items) child("-", item);
 }
 
-// What came from another file has no line in this one.
+// Clears the lines of what came from another file: it has none in this one.
 void forget_lines(Node& node) {
   node.line = 0;
   for (Entry& entry : node.entries) forget_lines(entry.value);
@@ -157,7 +157,7 @@ SomeNode* node_at(SomeNode& root, std::string_view path) {
 enum class Lists : std::uint8_t { by_name, whole };
 void merge(Node& node, const Node& base, Lists lists);
 
-// In the order of the base; what is new comes last.
+// Merges the items in the order of the base; what is new comes last.
 void merge_items(Node& node, const Node& base) {
   std::vector<Node> merged;
   std::vector<Node> changes = node.items;
@@ -373,8 +373,8 @@ std::string Document::canonical() const {
 namespace {
 
 // The tree of a sound text depends on nothing but the text, and the catalogue's files are read
-// again for every scenario of a study: taking one apart costs fifty times a copy of its tree.
-// Who asks for very many other texts, as a server does, begins anew.
+// again for every scenario of a study: taking one apart costs fifty times a copy of its tree. A
+// caller of very many other texts, as a server is, begins anew.
 constexpr std::size_t most_kept_text = 256u << 10, most_kept_together = 16u << 20;
 struct KnownTrees {
   std::map<std::string, Node, std::less<>> by_text;

@@ -1,6 +1,5 @@
-// The strict reader of YAML, JSON and TOML files: required, optional, no leftovers, every problem
-// at once.
-//
+// This is the strict reader of YAML, JSON and TOML files: it takes what is required or optional,
+// leaves nothing over, and tells every problem at once.
 //   Document file = read_document("h100-sxm.yaml");
 //   Table root = file.root();
 //   gpu.name = root.text("name");
@@ -30,19 +29,20 @@ struct Node;   // one parsed value with its line
 struct Notes;  // what is wrong so far, and every constant read so far
 }  // namespace detail
 
-// Where a value came from: the file itself (no source, but a line), or what was laid under it.
+// An origin is where a value came from: the file itself (no source, but a line), or what was laid
+// under it.
 struct Origin {
   std::string source{};
   int line = 0;
 };
 
-// A mapping being read: a view into its document. Every key asked for counts as known; finish()
-// reports the others.
+// A table is a mapping being read: a view into its document. Every key asked for counts as known;
+// finish() reports the others.
 class Table {
  public:
   std::string text(std::string_view key) const;
   std::string text_or(std::string_view key, std::string_view fallback) const;
-  // A word out of a closed list; the message names the list and the nearest member.
+  // Reads a word out of a closed list; the message names the list and the nearest member.
   std::string choice(std::string_view key, const std::vector<std::string>& allowed) const;
   bool flag_or(std::string_view key, bool fallback) const;
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
@@ -51,14 +51,14 @@ class Table {
   double number(std::string_view key, double low, double high) const;
   double number_or(std::string_view key, double fallback, double low, double high) const;
 
-  // A bare quantity, "25 GB/s": positive unless zero is allowed.
+  // Reads a bare quantity, "25 GB/s": positive unless zero is allowed.
   template <class Q>
   Q quantity(std::string_view key) const {
     return Q{quantity_of(key, dimension_of<Q>())};
   }
-  // A bare quantity, or a list of two: the low and the high end.
+  // Reads a bare quantity, or a list of two: the low and the high end.
   std::pair<double, double> range(std::string_view key, Dimension dimension) const;
-  // {value, low, high, grade, source}: entered into the document's list of constants.
+  // Reads {value, low, high, grade, source}, and enters it into the document's list of constants.
   template <class Q>
   Constant<Q> constant(std::string_view key) const {
     const NamedConstant c = constant_of(key, dimension_of<Q>());
@@ -76,14 +76,16 @@ class Table {
 
   bool has(std::string_view key) const;
   bool is_mapping(std::string_view key) const;
-  // Where the value at this key came from; nothing when the key is absent.
+  // Returns where the value at this key came from; nothing when the key is absent.
   std::optional<Origin> origin(std::string_view key) const;
   std::vector<std::string> keys() const;
   // A rule across keys was broken: noted at this key's line.
   void problem(std::string_view key, std::string_view message, Fault fault = Fault::rule) const;
-  // Nothing has been noted so far, in the whole document: a rule across keys may trust its values.
+  // Returns whether no problem has been noted so far in the whole document: only then may a rule
+  // across keys trust its values.
   bool sound() const;
-  // How many have been noted so far: whether what was read since then may be trusted.
+  // Counts the problems noted so far: when it has not grown, what was read meanwhile may be
+  // trusted.
   std::size_t problems() const;
 
  private:
@@ -125,39 +127,41 @@ class Document {
   // Every scalar is read as what `replace` makes of its path ("a.b", "a.b[0]") and text.
   void replace_texts(
       const std::function<std::string(const std::string& path, const std::string& text)>& replace);
-  // What stands at `path` in another file goes before what stands there in this one.
+  // Replaces what stands at `path` by what stands there in another file, where there is something.
   void take(std::string_view path, const Document& from);
-  // What this file leaves out is taken from `base`: key by key, and in lists of named entries entry
-  // by entry; a constant is replaced as a whole. Keys in `own` are not taken; lists in `piled` are
+  // Takes from `base` what this file leaves out: key by key, and in lists of named entries entry by
+  // entry; a constant is replaced as a whole. Keys in `own` are not taken; lists in `piled` are
   // this file's entries, then the base's. Messages about what came from `base` have no line.
   void inherit(const Document& base, const std::vector<std::string>& own,
                const std::vector<std::string>& piled = {});
-  // What this file leaves out is taken from `base`, key by key, and remembers `source` as its
-  // origin. Lists and constants are taken or left as a whole. Messages about what came from `base`
-  // have no line.
+  // Takes from `base` what this file leaves out, key by key, and remembers `source` as its origin.
+  // Lists and constants are taken or left as a whole. Messages about what came from `base` have no
+  // line.
   void underlay(const Document& base, std::string_view source);
   void underlay(const Table& base, std::string_view source);
-  // What stands at `path` ("strategy.zero"), without reading it: a scalar's text, the stated value
-  // of one that nobody knows for sure, "" for other mappings and lists; nothing where nothing is.
+  // Returns what stands at `path` ("strategy.zero") without reading it: a scalar's text, the stated
+  // value of one that nobody knows for sure, "" for other mappings and lists; nothing where nothing
+  // is.
   std::optional<std::string> peek(std::string_view path) const;
-  // Who laid what stands at `path` under this file; "" where the file itself says it.
+  // Returns who laid what stands at `path` under this file; "" where the file itself says it.
   std::string origin_of(std::string_view path) const;
-  // Scalars and lists that `source` laid under this file: "strategy.zero: 1".
+  // Returns the scalars and lists that `source` laid under this file: "strategy.zero: 1".
   std::vector<std::string> taken_from(std::string_view source) const;
-  // From now on constants are read as drawn from their ranges, not at their stated values. `scope`
-  // goes before their names: "gpu", "node", so that equal paths of different kinds are drawn apart.
+  // Makes every constant read from now on the one drawn from its range, not its stated value.
+  // `scope` goes before their names: "gpu", "node", so that equal paths of different kinds are
+  // drawn apart.
   void draw_constants(const Draw& draw, std::string_view scope);
-  // From now on constants that are given by name ("gpu.gemm.rate" in scope "gpu") have that value,
-  // whatever the file or a draw says, and no range.
+  // Gives every constant read from now on that is named here ("gpu.gemm.rate" in scope "gpu") that
+  // value, whatever the file or a draw says, and no range.
   void give_constants(std::span<const GivenConstant> given, std::string_view scope);
   // Values in the mapping at this key that nobody knows for sure, {value, low, high, grade, source}
   // of a number or {value, any_of, grade, source} of anything else, are read as their value, or as
   // what is drawn for it, and listed as constants.
   void settle_unknown(std::string_view key);
-  // The whole content as block YAML, without comments, in the order of the file.
+  // Returns the whole content as block YAML, without comments, in the order of the file.
   std::string canonical() const;
-  // Every constant read so far, in the order of reading, named by its path; in a list of named
-  // entries by their names: "links.xgmi.bandwidth".
+  // Returns every constant read so far, in the order of reading, named by its path; in a list of
+  // named entries by their names: "links.xgmi.bandwidth".
   const std::vector<NamedConstant>& constants() const;
   const std::string& file() const;
 
@@ -174,8 +178,8 @@ Document parse_toml_document(std::string_view text, std::string_view file);
 // YAML, or TOML where the name ends in .toml. Throws UserError when the file is missing,
 // unreadable, too large or neither.
 Document read_document(const std::string& path);
-// What a key at the top of a YAML file says. What comes after it is not looked at: hundreds of
-// files are listed at once.
+// Returns what a key at the top of a YAML file says. What comes after it is not looked at, because
+// hundreds of files are listed at once.
 std::string heading_in(const std::string& path, std::string_view key);
 
 }  // namespace stepsim

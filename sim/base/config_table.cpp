@@ -32,7 +32,7 @@ std::string describe(const Node& node) {
   return "";
 }
 
-// What a value is, or may be.
+// Returns the values that the node has or may have.
 std::vector<std::string> all_of(const Node& node) {
   return node.others.empty() ? std::vector{node.scalar} : node.others;
 }
@@ -55,7 +55,7 @@ bool is_plain_name(const std::string& text) {
          std::ranges::find(own, in_small_letters(text)) == own.end();
 }
 
-// As YAML in one line, scalars as they were written, names without quotes.
+// Writes the node as YAML in one line, scalars as they were written, names without quotes.
 std::string in_one_line(const Node& node) {
   std::string text;
   switch (node.shape) {
@@ -103,7 +103,7 @@ std::string expected_quantity(Dimension dimension) {
   return fmt::format("{} such as \"{}\"", describe(dimension), example(dimension));
 }
 
-// What a file may say of a constant; nobody gives one there.
+// Returns the grades that a file may give a constant: all but `given`, which no file says.
 const std::vector<std::string>& grades_of_files() {
   static const std::vector<std::string> grades = [] {
     std::vector<std::string> names;

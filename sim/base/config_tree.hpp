@@ -1,4 +1,5 @@
-// A file as a small tree of our own: what a reader and its messages need, and no library's types.
+// This is a file as a small tree of our own: what a reader and its messages need, and no library's
+// types.
 #pragma once
 
 #include <optional>
@@ -40,7 +41,8 @@ struct Entry {
 struct Notes {
   std::string file;
   Node root;
-  // Where values came from: the file itself first, then what was put in or laid under it.
+  // An index into this list is the origin of a value: the file itself comes first, then what was
+  // put in or laid under it.
   std::vector<std::string> origins{""};
   std::vector<Problem> problems;
   std::vector<NamedConstant> constants;

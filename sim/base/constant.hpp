@@ -10,7 +10,7 @@
 
 namespace stepsim {
 
-// How far a figure can be trusted, best first.
+// A grade says how far a figure can be trusted; the best comes first.
 enum class Grade { measured, fitted, derived, vendor, datasheet, guess, given };
 
 struct GradeName {
@@ -42,7 +42,7 @@ struct Constant {
   friend bool operator==(const Constant&, const Constant&) = default;
 };
 
-// The same, named and with its unit as data: how a trace and a report keep it.
+// This is the same constant, named and with its unit as data: so a trace and a report keep it.
 struct NamedConstant {
   std::string name;  // "gpu.memory.stream"
   Dimension dimension{};
@@ -54,10 +54,10 @@ struct NamedConstant {
   bool whole = false;                // counts something
   std::vector<std::string> words{};  // one of these: value, low and high are places among them
 };
-// As a person reads one of its values.
+// Writes a value of the constant as a person reads it.
 std::string value_text(const NamedConstant& constant, double value);
 
-// A value that the user put in the place of the catalogue's, by the constant's full name.
+// The user put this value in the place of the catalogue's, by the constant's full name.
 struct GivenConstant {
   std::string name;
   double value{};

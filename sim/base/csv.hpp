@@ -1,4 +1,4 @@
-// Tables with commas between their cells, read and written.
+// This reads and writes tables with commas between their cells.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace stepsim {
 
-// One CSV file: the first line names the columns.
+// A table is one CSV file: the first line names the columns.
 struct CsvTable {
   std::string file;
   std::vector<std::string> columns;

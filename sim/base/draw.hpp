@@ -9,15 +9,15 @@
 
 namespace stepsim {
 
-// One of `of` samples. Latin hypercube: over all samples every constant visits every slice of its
-// range once, in an order of its own.
+// A draw is one of `of` samples of a Latin hypercube: over all samples every constant visits every
+// slice of its range once, in an order of its own.
 struct Draw {
   std::uint64_t seed = 1;
   std::uint32_t sample = 0;
   std::uint32_t of = 1;
 };
 
-// Between 0 and 1.
+// Returns where in its range the constant is drawn, between 0 and 1.
 double quantile(const Draw& draw, std::string_view name);
 
 // The stated value is the median; below it the range is uniform down to low, above it up to high.

@@ -79,8 +79,8 @@ bool leaves_out_parts(std::span<const std::string> few, std::span<const std::str
   return few.size() > 1 && met == few.size();
 }
 
-// Lines stay where they are indented, as an expression with its mark below is: no line of somebody
-// else's can pass for a message.
+// Keeps ends of lines only before indented lines, such as an expression with its mark below: so no
+// line of somebody else's text can pass for a message.
 std::string in_own_lines(std::string_view text) {
   std::string result;
   for (const std::string_view line : split(text, '\n')) {
@@ -92,7 +92,7 @@ std::string in_own_lines(std::string_view text) {
 
 }  // namespace
 
-// Cut between letters of UTF-8.
+// Cuts a long text between letters of UTF-8.
 std::string readable(std::string_view text) {
   constexpr std::size_t longest = 4000, head = 2000, tail = 500;
   if (text.size() <= longest) return in_own_lines(text);

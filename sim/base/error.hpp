@@ -1,4 +1,5 @@
-// What the user did wrong, said so that it can be put right: place, key, expectation, nearest name.
+// A UserError says what the user did wrong so that it can be put right: place, key, expectation and
+// nearest name.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@
 
 namespace stepsim {
 
-// Whether a file says something that nothing could mean, or says clearly what cannot be: an unknown
-// key, or more nodes than there are. A study of many scenarios takes the second as an answer.
+// A fault of form is one that nothing could mean, as an unknown key; a fault against a rule says
+// clearly what cannot be, as more nodes than there are. A study of many scenarios takes the second
+// as an answer.
 enum class Fault : std::uint8_t { form, rule };
 
 struct Problem {
@@ -27,10 +29,11 @@ struct Problem {
   }
 };
 
-// "a.yaml:12: strategy.zero: expected 0, 1, 2 or 3, found 4"
+// Writes "a.yaml:12: strategy.zero: expected 0, 1, 2 or 3, found 4".
 std::string to_text(const Problem& problem);
 
-// One or more mistakes in the input. Caught only in main, which exits with code 2.
+// A UserError is one or more mistakes in the input. It is caught only in main, which exits with
+// code 2.
 class UserError : public std::runtime_error {
  public:
   explicit UserError(std::string_view message, Fault fault = Fault::form);
@@ -41,17 +44,18 @@ class UserError : public std::runtime_error {
   std::vector<Problem> problems_;
 };
 
-// What is wrong with a file as a whole.
+// Throws a UserError about a file as a whole.
 [[noreturn]] void fail(const std::string& file, std::string message);
 
 // " (did you mean "h100-sxm"?)", or nothing when no candidate is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
-// The same; where none is near all of them if they are few, else the list that names them.
+// Does the same; where none is near it names all of them if they are few, else the list that names
+// them.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,
                          std::string_view list);
 
-// "a, b or c"
+// Writes "a, b or c".
 std::string one_of(std::span<const std::string> candidates);
 
 }  // namespace stepsim

@@ -1,4 +1,5 @@
-// A small writer of JSON: numbers that read back to the same bits, keys in the order of writing.
+// This is a small writer of JSON: numbers read back to the same bits, and keys stand in the order
+// of writing.
 #pragma once
 
 #include <concepts>

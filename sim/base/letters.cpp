@@ -39,7 +39,7 @@ std::size_t length_of_character(std::string_view text) {
   return wrong ? 0 : length;
 }
 
-// The character of so many bytes that begins here.
+// Returns the code of the character that begins here and has so many bytes.
 char32_t code_of(std::string_view text, std::size_t length) {
   const auto first = static_cast<unsigned char>(text.front());
   char32_t code = length == 1 ? first : first & (0x7Fu >> length);
@@ -48,8 +48,8 @@ char32_t code_of(std::string_view text, std::size_t length) {
   return code;
 }
 
-// Control characters, ends of lines and paragraphs, and what Unicode 15 lists as
-// Default_Ignorable_Code_Point (DerivedCoreProperties.txt), marks of direction and tags among it;
+// These are not seen: control characters, ends of lines and paragraphs, what Unicode 15 lists as
+// Default_Ignorable_Code_Point (DerivedCoreProperties.txt), marks of direction and tags among it,
 // and format characters that nothing shows.
 constexpr auto unseen = std::to_array<std::pair<char32_t, char32_t>>({
     {0x0000, 0x001F},   {0x007F, 0x009F},   {0x00AD, 0x00AD},   {0x034F, 0x034F},
@@ -74,7 +74,7 @@ std::string escape_of(char32_t code, Escapes form) {
   return fmt::format("\\u{:04x}\\u{:04x}", 0xD7C0 + (number >> 10), 0xDC00 + (number & 0x3FF));
 }
 
-// `stays`: what is not seen, and stays as it is.
+// Escapes what is not seen, except what `stays` lists.
 std::string with_escapes(std::string_view text, std::string_view stays, Escapes form) {
   std::string result;
   result.reserve(text.size());

@@ -1,4 +1,4 @@
-// Letters and digits of ASCII, the same in every locale.
+// These know letters and digits of ASCII, the same in every locale.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,23 @@ constexpr char small_letter(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// Without regard to their size.
+// Returns the text with its ASCII capitals made small, to compare words without regard to case.
 std::string in_small_letters(std::string_view text);
 
-// The text as a person may be shown it, wherever it came from: what is no UTF-8, what no letter can
-// be seen of, and what moves the cursor or turns the direction of writing becomes an escape such as
-// \xff, \u001b or \U000e0001. Ends of lines and tabs stay. Shown again it is the same.
+// Returns the text as a person may be shown it, wherever it came from: what is no UTF-8, what no
+// letter can be seen of, and what moves the cursor or turns the direction of writing becomes an
+// escape such as \xff, \u001b or \U000e0001. Ends of lines and tabs stay. Shown again it is the
+// same.
 std::string printable(std::string_view text);
-// The same of what has one line: ends of lines and tabs become escapes, too.
+// Does the same for what has one line: ends of lines and tabs become escapes, too.
 std::string on_one_line(std::string_view text);
-// What stands between quotes of JSON, to be read back as this text; what is no UTF-8, as names of
-// files may be, becomes U+FFFD.
+// Returns what has to stand between quotes of JSON to be read back as this text; what is no UTF-8,
+// as names of files may be, becomes U+FFFD.
 std::string json_escaped(std::string_view text);
 
-// What stands between the separators: one part more than there are of them.
+// Returns what stands between the separators: one part more than there are of them.
 std::vector<std::string_view> split(std::string_view text, char separator);
-// The lines of a file: the end of the last begins no other.
+// Returns the lines of a file: the end of the last begins no other.
 std::vector<std::string_view> lines_in(std::string_view text);
 
 }  // namespace stepsim

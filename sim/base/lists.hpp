@@ -1,4 +1,4 @@
-// What is asked of lists again and again, in a word each.
+// These helpers name in one word what is asked of lists again and again.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace stepsim {
 
-// Whether the value, or an element whose `part` is the value, is among them.
+// Returns whether the value, or an element whose `part` is the value, is in the range.
 template <class Range, class Value, class Part = std::identity>
 bool holds(const Range& range, const Value& value, Part part = {}) {
   return std::ranges::find(range, value, part) != std::ranges::end(range);
 }
 
-// What `part` makes of each element, in order: a function, or a member.
+// Returns what `part`, a function or a member, makes of each element, in order.
 template <class Range, class Part>
 auto mapped(const Range& range, const Part& part) {
   using Result = std::invoke_result_t<const Part&, std::ranges::range_reference_t<const Range>>;
@@ -29,7 +29,7 @@ auto mapped(const Range& range, const Part& part) {
   return list;
 }
 
-// The same as texts, where the elements or their parts are views of some.
+// Does the same and returns texts of their own, for elements or parts that are views of others.
 template <class Range, class Part = std::identity>
 std::vector<std::string> texts_of(const Range& range, const Part& part = {}) {
   return mapped(range, [&](const auto& each) { return std::string(std::invoke(part, each)); });

@@ -1,5 +1,5 @@
-// What the machine could not do, whatever was asked: a drive that fails, too many open files, a
-// worker that somebody killed.
+// A MachineError says what the machine could not do, whatever was asked: a drive fails, too many
+// files are open, or somebody killed a worker.
 #pragma once
 
 #include <stdexcept>

@@ -21,7 +21,8 @@ constexpr std::size_t largest_pickle = std::size_t{1} << 30;  // of a file
 constexpr std::size_t most_pickled = 100'000'000;
 constexpr unsigned most_nested = 100;
 
-// What no file of plain data needs. A byte that stands in neither list is no opcode at all.
+// No file of plain data needs these opcodes. A byte that stands in neither list is no opcode at
+// all.
 struct Refused {
   unsigned char opcode;
   std::string_view name;
@@ -219,7 +220,7 @@ class PickleReader {
     next_ += size;
     return part;
   }
-  // The lowest byte first.
+  // Takes a number, the lowest byte first.
   std::uint64_t take_number(std::size_t bytes) {
     std::uint64_t number = 0;
     const std::string_view part = take(bytes);

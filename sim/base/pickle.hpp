@@ -1,5 +1,5 @@
-// Python's pickles of plain data, written and read. The reader takes dictionaries, lists, tuples,
-// texts, numbers, flags and None, and nothing that would import or call anything.
+// These write and read Python's pickles of plain data. The reader takes dictionaries, lists,
+// tuples, texts, numbers, flags and None, and nothing that would import or call anything.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,8 @@
 
 namespace stepsim {
 
-// Protocol 2, which every Python and the viewers in browsers read. The same text is written once.
+// This writes protocol 2, which every Python and the viewers in browsers read. The same text is
+// written once.
 class PickleWriter {
  public:
   PickleWriter& begin_dict() { return begin("}(", 'u'); }
@@ -34,7 +35,7 @@ class PickleWriter {
     return value(name).value(v);
   }
 
-  // What was ended last may stand in other places, too.
+  // Keeps what was ended last, so that it can stand in other places, too: again() puts it there.
   std::uint32_t keep();
   PickleWriter& again(std::uint32_t kept);
 
@@ -58,7 +59,8 @@ class PickleWriter {
   std::uint32_t memo_ = 0;
 };
 
-// What was read. A value may stand in several places, so what follows them needs a bound.
+// A Pickle holds what was read. A value may stand in several places, so a walk through them needs a
+// bound.
 class Pickle {
  public:
   enum class Kind : std::uint8_t { none, flag, whole, number, text, list, tuple, dict };
@@ -72,9 +74,9 @@ class Pickle {
   std::int64_t whole(Id id) const { return value(id).payload; }
   double number(Id id) const;
   std::string_view text(Id id) const;
-  // Of a list or tuple its elements; of a dictionary keys and values in turns.
+  // Returns the elements of a list or tuple, or the keys and values of a dictionary in turns.
   std::span<const Id> items(Id id) const;
-  // Of a dictionary; as in Python the last one counts.
+  // Returns the value at a key of a dictionary; as in Python the last of equal keys counts.
   std::optional<Id> find(Id dict, std::string_view key) const;
 
  private:
@@ -95,7 +97,8 @@ class Pickle {
 
 std::string_view to_text(Pickle::Kind kind);
 
-// Of protocols 2 to 5. Throws UserError with `file` and the byte at which it went wrong.
+// Reads a pickle of protocols 2 to 5. Throws UserError with `file` and the byte at which it went
+// wrong.
 Pickle read_pickle(std::string bytes, const std::string& file);
 
 }  // namespace stepsim

@@ -96,7 +96,7 @@ class PlainReader {
     const std::string_view rest = text_.substr(at_);
     if (rest.starts_with("---") || rest.starts_with("...") || rest.starts_with('%')) throw Unsure();
   }
-  // To the next word, on this line or a later one.
+  // Skips to the next word, on this line or a later one.
   void skip_gap() {
     for (;;) {
       skip_spaces();
@@ -211,7 +211,7 @@ class PlainReader {
     return node;
   }
 
-  // Of the next line; at the end of the text that of none.
+  // Returns the depth of the next line; `no_indent` at the end of the text.
   int depth_below() const {
     if (at_end()) return no_indent;
     if (peek() != '\n') throw Unsure();
@@ -278,7 +278,7 @@ class PlainReader {
     return true;
   }
 
-  // A word in quotes, or several up to where they end.
+  // Returns a word in quotes, or several up to where they end.
   std::string word(bool in_brackets) {
     if (is_among(peek(), "\"'")) return quoted();
     if (!may_begin_word()) throw Unsure();

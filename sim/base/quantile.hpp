@@ -5,7 +5,7 @@
 
 namespace stepsim {
 
-// Of a sorted list; between two entries in proportion. 0 of none.
+// Returns a quantile of a sorted list, between two entries in proportion; 0 for an empty list.
 double quantile(std::span<const double> sorted, double share);
 
 }  // namespace stepsim

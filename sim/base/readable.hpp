@@ -6,8 +6,8 @@
 
 namespace stepsim {
 
-// The text, every letter of it seen and no line of it unindented but the first, or its two ends
-// where it is longer than anybody reads.
+// Returns the text with every letter of it seen and no line of it unindented but the first; where
+// it is longer than anybody reads, only its two ends.
 std::string readable(std::string_view text);
 
 }  // namespace stepsim

@@ -62,7 +62,7 @@ std::string joined(const Records& parts, std::string_view between) {
   return text;
 }
 
-// By the rows that there are: numbers stand to the right.
+// Returns the column's head as its rows ask for it: numbers stand to the right.
 std::string head_of(const Records& items, const TableColumn& column) {
   if (items.empty()) return std::string(column.title.value_or(column.key));
   const Record& first = part_of(items.front(), column.key);

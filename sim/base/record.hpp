@@ -1,5 +1,5 @@
-// A result as records: what each value is called, what it means, its unit, and its parts. Written
-// once, where the result is known; text, JSON and CSV are views of it.
+// A result is records: what each value is called, what it means, its unit, and its parts. They are
+// written once, where the result is known; text, JSON and CSV are views of it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace stepsim {
 
-// How text shows a number. The numbers themselves are SI.
+// A measure says how text shows a number. The numbers themselves are SI.
 enum class Measure : std::uint8_t {
   number,   // as it is
   rounded,  // 1.23e+04: what somebody measured by hand
@@ -34,14 +34,14 @@ enum class Measure : std::uint8_t {
   share,      // 12.3 %
   error,      // +12.3 %
 };
-// As a schema says it: "s", "B", "" for plain numbers.
+// Returns the unit as a schema names it: "s", "B", "" for plain numbers.
 std::string_view name_of(Measure unit);
 Measure measure_of(Dimension dimension);
 
 struct Record;
 using Records = std::vector<Record>;
 
-// Many of one kind. An item is a record without a name.
+// A list holds many records of one kind. An item is a record without a name.
 struct RecordList {
   Records items;
 };
@@ -69,7 +69,8 @@ struct Record {
   const Records& parts() const { return std::get<Records>(value); }
 
  private:
-  // Out of line: there are hundreds of them, and g++ 12 warns of the room for what is missing.
+  // This stays out of line: there are hundreds of them, and g++ 12 warns of the room for what is
+  // missing.
   template <class Value>
   [[gnu::noinline]] void set(const Value& from) {
     if constexpr (requires { from.has_value(); }) {
@@ -104,7 +105,7 @@ struct Record {
   }
 };
 
-// One item for each element; `parts` makes its Records, or a text or number.
+// Makes one item for each element; `parts` makes its Records, or a text or number.
 template <class Range, class Parts>
 RecordList list_of(const Range& range, const Parts& parts) {
   RecordList list;
@@ -117,22 +118,23 @@ RecordList pairs_of(const std::vector<std::pair<std::string, double>>& pairs);
 
 // ---- views
 
-// "102 s", "12.3 %", "8.00 s to 12.0 s"; "-" where no number is known.
+// Writes "102 s", "12.3 %", "8.00 s to 12.0 s"; "-" where no number is known.
 std::string to_text(const Record& record);
 
 struct TableColumn {
   std::string_view key;                     // of the items
   std::optional<std::string_view> title{};  // instead of the record's label
 };
-// The items of a list, one to a row; a column for each key. Texts stand to the left.
+// Puts the items of a list one to a row, with a column for each key. Texts stand to the left.
 TextTable table_of(const Records& items, std::initializer_list<TableColumn> columns);
 
-// The parts as one object.
+// Writes the parts as one object.
 std::string to_json(const Records& parts);
-// The value alone, into something larger.
+// Writes the value alone, into something larger.
 void write(JsonWriter& json, const Record& record);
 
-// The items of a list, keys above, the shortest numbers that read back to the same bits.
+// Writes the items of a list, keys above, with the shortest numbers that read back to the same
+// bits.
 std::string to_csv(const Records& items);
 
 // A line of Markdown for each value there may be: where it stands, its type, what it is. A list

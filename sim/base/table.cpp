@@ -36,7 +36,7 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<std
 
 constexpr std::size_t narrowest_words = 16;  // a column of them gets no narrower
 
-// Of every column what its widest cell takes.
+// Returns for every column what its widest cell takes.
 std::vector<std::size_t> widths_of(const TextTable& table, const std::vector<std::string>& header) {
   std::vector<std::size_t> widths = mapped(header, width_of);
   for (const auto& row : table.rows)

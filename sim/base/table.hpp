@@ -1,4 +1,4 @@
-// Text tables that align: words to the left, numbers to the right.
+// These are text tables that align: words to the left, numbers to the right.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,14 @@ struct TextTable {
   std::vector<std::vector<std::string>> rows{};
 };
 
-// Two spaces between columns, a rule under the header, no trailing blanks, every line ended.
+// Writes the table with two spaces between columns, a rule under the header, no trailing blanks,
+// every line ended.
 std::string render(const TextTable& table);
-// The same within `width` columns where that can be: words that stand to the left are broken at
-// spaces, in the widest column first.
+// Does the same within `width` columns where that can be: words that stand to the left are broken
+// at spaces, in the widest column first.
 std::string render(const TextTable& table, std::size_t width);
 
-// "12.3 %"; with a sign "+12.3 %". What rounds to nothing has no sign.
+// Writes "12.3 %"; with a sign "+12.3 %". A share that rounds to nothing has no sign.
 std::string percent(double share, int digits = 1);
 std::string signed_percent(double share, int digits = 1);
 

@@ -6,8 +6,8 @@
 #include "sim/base/toml_tree.hpp"
 
 // It also takes for granted that no letter from U+00A1 to U+0499 stands outside a text: those are
-// no blanks, and this is what its function has to answer. Since 3.4 its headers end in .hpp, that
-// of its version too.
+// no blanks, and this is what its function has to answer. Since 3.4 its headers end in .hpp, and so
+// does that of its version.
 #if __has_include(<toml++/impl/version.hpp>)
 #include <toml++/impl/preprocessor.hpp>
 #else

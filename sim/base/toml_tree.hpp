@@ -1,4 +1,4 @@
-// Texts of TOML as trees of our own.
+// This reads texts of TOML as trees of our own.
 #pragma once
 
 #include <string>

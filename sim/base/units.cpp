@@ -21,7 +21,8 @@ struct Unit {
 
 constexpr double kib = 1024, mib = kib * 1024, gib = mib * 1024, tib = gib * 1024;
 
-// Largest first within a dimension: to_text takes the first that leaves a number of one or more.
+// Units stand largest first within a dimension: to_text takes the first that leaves a number of one
+// or more.
 constexpr std::array units{
     Unit{"h", 3600, Dimension::seconds},
     Unit{"min", 60, Dimension::seconds},
@@ -91,7 +92,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// Read, but not written.
+// Returns whether the unit is read, but never written.
 bool is_only_read(const Unit& unit) {
   return unit.name.find("iB") != std::string_view::npos || unit.name.ends_with("Wh");
 }
@@ -102,7 +103,8 @@ bool reaches(const Unit& unit, double magnitude) {
   return magnitude >= unit.factor * (clock ? 2 : 0.9995);
 }
 
-// Three significant digits without an exponent for what people read: 0.125, 1.25, 12.5, 125, 1250.
+// Writes three significant digits without an exponent for what people read: 0.125, 1.25, 12.5, 125,
+// 1250.
 std::string three_digits(double value) {
   const double size = std::fabs(value);
   if (size == 0) return "0";

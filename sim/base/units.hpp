@@ -1,4 +1,4 @@
-// Quantities with units: a number that knows what it measures, and its text form.
+// A quantity has a unit: a number that knows what it measures, and its text form.
 #pragma once
 
 #include <compare>
@@ -111,9 +111,9 @@ constexpr Dimension dimension_of<Ratio>() {
 
 // "a bandwidth", as a sentence needs it.
 std::string_view describe(Dimension dimension);
-// "100 GB/s": what a correct value looks like.
+// Returns what a correct value looks like: "100 GB/s".
 std::string_view example(Dimension dimension);
-// The unit a trace stores: "B/s". Empty for a ratio.
+// Returns the unit a trace stores: "B/s"; "" for a ratio.
 std::string_view si_unit(Dimension dimension);
 
 struct ParsedQuantity {
@@ -121,14 +121,15 @@ struct ParsedQuantity {
   Dimension dimension{};
 };
 
-// "46 GB/s" -> 46e9, bytes_per_second. A bare number is a ratio. Nothing if the text is no quantity
-// or its unit is unknown. GB is 1e9 bytes, GiB is 2^30.
+// Reads "46 GB/s" as 46e9, bytes_per_second. A bare number is a ratio. Returns nothing if the text
+// is no quantity or its unit is unknown. GB is 1e9 bytes, GiB is 2^30.
 std::optional<ParsedQuantity> parse_quantity(std::string_view text);
 
-// Every unit the parser knows, for hints.
+// Lists every unit the parser knows, for hints.
 std::string known_units(Dimension dimension);
 
-// "46.0 GB/s", "1.25 ms", "80.0 GiB": three significant digits and the unit a person reads.
+// These write "46.0 GB/s", "1.25 ms", "80.0 GiB": three significant digits and the unit a person
+// reads.
 std::string to_text(Seconds value);
 std::string to_text(Bytes value);
 std::string to_text(BytesPerSecond value);
@@ -137,8 +138,7 @@ std::string to_text(FlopsPerSecond value);
 std::string to_text(Joules value);
 std::string to_text(double value, Dimension dimension);
 
-// Binary sizes as message-size tables write them: "64 KiB", "1 GiB"; exact sizes only, else
-// decimal.
+// Writes binary sizes as message-size tables do: "64 KiB", "1 GiB"; exact sizes only, else decimal.
 std::string size_text(double bytes);
 
 }  // namespace stepsim

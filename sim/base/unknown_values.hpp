@@ -1,4 +1,4 @@
-// Values of a file that somebody wrote down without knowing them.
+// A file may hold values that somebody wrote down without knowing them.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace stepsim::detail {
 
-// Every mapping below `node` that is such a value becomes a scalar: its value, or what is drawn for
+// Makes every mapping below `node` that is such a value a scalar: its value, or what is drawn for
 // it. What else it may be stays with it, so that a reader can refuse that too. `path` is the
 // node's.
 void settle_unknown(Node& node, const std::string& path, Notes& notes);

@@ -28,7 +28,7 @@ Result posix(Result result) {
   return result;
 }
 
-// Of read and write: how much went through; nothing when a signal came in between.
+// Returns how much read() or write() moved; 0 when a signal came in between.
 std::size_t transferred(ssize_t size) {
   return size < 0 && errno == EINTR ? 0 : static_cast<std::size_t>(posix(size));
 }
@@ -79,7 +79,7 @@ void require_file(const std::string& path, const struct stat& at, std::string_vi
                          S_ISDIR(at.st_mode) ? "a folder" : "no regular file"));
 }
 
-// What stands there keeps its mode, and its owner where we may say so.
+// Gives the new file the mode of the old one, and its owner where we may say so.
 void keep_rights(int file, const struct stat& old) {
   posix(::fchmod(file, old.st_mode & 07777));
   if (::fchown(file, old.st_uid, old.st_gid) != 0 && errno != EPERM) posix(-1);
@@ -133,7 +133,8 @@ void write_and_rename(const std::string& path, std::string_view bytes, const str
   sync_folder(path);  // before anybody is told that it is there
 }
 
-// What a link leads to, whether that is there or not: the link stays one.
+// Returns what a link leads to, whether that is there or not: the file is written there, and the
+// link stays one.
 fs::path behind_links(const std::string& path) {
   constexpr int most_links = 40;  // as the kernel follows
   fs::path target = path;

@@ -18,14 +18,14 @@ void sync_folder_of(const std::string& path);
 // fails. `most`: what stands behind so many bytes is left.
 std::string read_file(const std::string& path, std::size_t most = std::string::npos);
 
-// Of what people write, which is not larger than 16 MiB: else it throws UserError.
+// Reads a file that people write. Throws UserError where it is larger than 16 MiB.
 std::string read_text(const std::string& path);
 
-// What is in a folder, sorted. Throws MachineError. (The standard library's iterator ends the
-// program when there is no memory for a name.)
+// Returns the names in a folder, sorted. Throws MachineError. (The standard library's iterator ends
+// the program when there is no memory for a name.)
 std::vector<std::string> names_in_folder(const std::string& path);
 
-// Both throw MachineError where that cannot be found out. A pipe is no file: it would block.
+// These throw MachineError where they cannot find out. A pipe is no file: it would block.
 bool is_there(const std::string& path);
 bool is_file(const std::string& path);
 

@@ -1,5 +1,6 @@
-// Values as bytes and back, to the same bits: what a process says to the one that it came from.
-// Both are the same program, so a value that can be copied byte by byte goes as its bytes.
+// Values become bytes here and come back, to the same bits: what a process says to the one that it
+// came from. Both are the same program, so a value that can be copied byte by byte goes as its
+// bytes.
 #pragma once
 
 #include <cstddef>

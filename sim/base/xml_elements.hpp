@@ -1,4 +1,5 @@
-// The elements of an XML file with their lines: as much as it takes to say where a mistake is.
+// This reads the elements of an XML file with their lines: as much as it takes to say where a
+// mistake is.
 #pragma once
 
 #include <string>
@@ -14,12 +15,13 @@ struct XmlElement {
   std::vector<std::pair<std::string, std::string>> attributes{};
   std::string inside{};  // the name of the one that holds it
 
-  // Empty: it has none of that name.
+  // Returns "" where the element has no attribute of that name.
   std::string_view attribute(std::string_view key) const;
 };
 
-// In their order, those that hold others before them. Throws UserError where elements, attributes
-// or comments do not begin and end as they should; `file` is a name for messages.
+// Returns the elements in their order, those that hold others before them. Throws UserError where
+// elements, attributes or comments do not begin and end as they should; `file` is a name for
+// messages.
 std::vector<XmlElement> xml_elements(std::string_view text, const std::string& file);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// Values written into YAML.
+// These write values into YAML.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// The only user of yaml-cpp. Its own trees keep repeated keys silently and count lines from zero,
-// and building them takes as long as reading; so ours are built from what its parser comes across.
+// This is the only user of yaml-cpp. Its own trees keep repeated keys silently and count lines from
+// zero, and building them takes as long as reading; so ours are built from what its parser comes
+// across.
 #include "sim/base/yaml_tree.hpp"
 
 #include <fmt/format.h>
@@ -93,7 +94,7 @@ class TreeBuilder : public YAML::EventHandler {
     throw UserError({{notes_.file, line, path(), "is nested too deeply or too large"}});
   }
 
-  // Where the next value will stand.
+  // Returns where the next value will stand.
   std::string path() const {
     std::string path = path_;
     for (const Unfinished& each : open_)
@@ -157,7 +158,7 @@ class TreeBuilder : public YAML::EventHandler {
     mapping.dropped = false;
   }
 
-  // A mapping, or a list of them.
+  // Merges a mapping, or a list of them.
   void merge(Unfinished& mapping, Node value) {
     std::vector<Node> all;
     if (value.shape == Shape::sequence)

@@ -1,4 +1,4 @@
-// Texts of YAML and JSON as trees of our own.
+// This reads texts of YAML and JSON as trees of our own.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace stepsim::detail {
 // value, or one that is too large.
 Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
                 const std::string& path = "");
-// The same by the parser that knows all of YAML, which takes ten times as long.
+// Does the same by the parser that knows all of YAML, which takes ten times as long.
 Node parse_any_yaml(std::string_view text, const std::string& file, Notes& notes,
                     const std::string& path = "");
 

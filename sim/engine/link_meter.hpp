@@ -26,7 +26,7 @@ class LinkMeter {
       if (--active_[index(id)] == 0) use_[index(id)].busy.value += now - since_[index(id)];
   }
 
-  // All that is still on its way counts up to now.
+  // Counts every link that a flow still crosses as busy up to now.
   void close(double now) {
     for (std::size_t i = 0; i < active_.size(); ++i)
       if (active_[i] > 0) use_[i].busy.value += now - since_[i];

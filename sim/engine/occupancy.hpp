@@ -1,4 +1,4 @@
-// How much of each device the collectives take that run on it at a moment.
+// Occupancy tracks how much of each device is taken by the collectives that run on it at a moment.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace stepsim {
 
-// Of several at once the one that takes most counts: they take turns more than they add up.
+// The one that takes most counts where several run at once: they take turns more than they add up.
 class Occupancy {
  public:
   Occupancy(const OpGraph& graph, std::size_t devices);
 
-  // Of a device that computes at `full` alone: that, then its rates beside collectives that take
-  // more and more of it.
+  // Returns the rates of a device that computes at `full` alone: first that, then its rates beside
+  // collectives that take more and more of it.
   std::vector<double> rates(const Device& device, double full) const;
   // One more such collective runs on the device, or (-1) one less.
   void change(Rank rank, double occupancy, int by);

@@ -23,7 +23,8 @@
 namespace stepsim {
 namespace {
 
-// Elements of a platform file, each with its attributes, as SimGrid's DTD 4.1 has them.
+// This lists the elements of a platform file, each with its attributes, as SimGrid's DTD 4.1 has
+// them.
 constexpr std::array<std::string_view, 31> platform_elements{
     "platform version",
     "config id",
@@ -64,7 +65,8 @@ std::vector<std::string> words_in(std::string_view line) {
   return {words.begin(), words.end()};
 }
 
-// What has no meaning in a machine that does not change, or makes SimGrid open other files.
+// Says why an attribute is refused that has no meaning in a machine that does not change, or makes
+// SimGrid open other files; "" where it is taken.
 std::string why_refused(const XmlElement& element, std::string_view attribute) {
   if (element.name.starts_with("trace") || attribute.ends_with("_file"))
     return "profiles over time are not modelled; delete it";
@@ -194,7 +196,8 @@ class Numbers {
   std::string_view rest_;
 };
 
-// "Parse error at FILE:LINE: why", or the reason alone, which may come with the place in SimGrid.
+// Takes the place out of "Parse error at FILE:LINE: why" where SimGrid names one; other messages
+// are the reason alone.
 [[noreturn]] void refuse(const std::string& file, std::string_view message) {
   const std::string begin = fmt::format("Parse error at {}:", file);
   int line = 0;
@@ -207,7 +210,8 @@ class Numbers {
   throw UserError({{file, line, "", fmt::format("SimGrid: {}", message)}});
 }
 
-// Some zones end the process where any of their hosts is not joined, whatever way was asked for.
+// Names two hosts that nothing joins. Some zones end the process where any of their hosts is not
+// joined, whatever way was asked for.
 [[noreturn]] void refuse_way(const PlatformFile& read, std::size_t from, std::size_t to,
                              std::string_view what = "no way") {
   const PlatformFile::Host &a = read.hosts[from], &b = read.hosts[to];
@@ -217,7 +221,7 @@ class Numbers {
                                 what, a.name, b.name, b.line)}});
 }
 
-// Numbers in names count as numbers.
+// Compares two names so that numbers in them count as numbers.
 bool goes_before(std::string_view a, std::string_view b) {
   const auto number = [](std::string_view text) {
     std::size_t digits = 0;
@@ -251,7 +255,7 @@ void sort_hosts(PlatformFile& read) {
   read = std::move(sorted);
 }
 
-// What the child wrote, as platform_reader.hpp says it.
+// SaidPlatform reads what the child wrote, in the format of platform_reader.hpp.
 class SaidPlatform {
  public:
   SaidPlatform(const std::string& file, const std::vector<XmlElement>& elements)

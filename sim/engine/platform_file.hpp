@@ -1,4 +1,4 @@
-// Platform files of SimGrid, as SimGrid itself reads them: hosts, and the links on every way.
+// A platform file of SimGrid is read as SimGrid itself reads it: hosts, and the links on every way.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct PlatformFile {
   std::vector<Way> ways{};  // [from * hosts + to]
 };
 
-// Asks SimGrid in a child process. Throws UserError with file and line.
+// Reads the file by SimGrid in a child process. Throws UserError with file and line.
 PlatformFile read_platform_file(const std::string& path);
 
 inline constexpr std::size_t most_platform_hosts = 1024;

@@ -25,7 +25,8 @@ constexpr double agreed_share = 1e-9, agreed_seconds = 1e-12;
 // flows that are under way. tests/bench/engines_bench.cpp fits both to 119 steps and exchanges: on
 // one core of an EPYC, SimGrid 3.32 takes nine in ten of them within 41 %.
 constexpr double seconds_of_activity = 1e-6, seconds_of_encounter = 1.6e-8;
-// What takes longer is played by the own engine alone, unless SimGrid is asked for by name.
+// A program that would take SimGrid longer is played by the own engine alone, unless SimGrid is
+// asked for by name.
 constexpr double too_long = 10;  // s
 
 bool agree(double one, double other) {
@@ -45,7 +46,8 @@ double seconds_by_simgrid(const Trace& own) {
          seconds_of_encounter * static_cast<double>(own.encounters);
 }
 
-// Whoever replays a second time will replay more often: children of this process have SimGrid then.
+// Loads SimGrid into this process at its second replay, since whoever replays a second time will
+// replay more often: its children then have SimGrid from the start.
 void load_before_second() {
   static int replays = 0;
   if (++replays == 2) load_simgrid();
@@ -71,7 +73,7 @@ Trace played_by_simgrid(const Platform& platform, const OpGraph& graph, Watched 
   }
 }
 
-// Where two traces of one program differ most.
+// Furthest keeps where two traces of one program differ most.
 struct Furthest {
   double apart = 0;  // s, or seconds' worth of bytes
   std::string text = "all times are equal to the last bit";

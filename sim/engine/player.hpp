@@ -1,4 +1,4 @@
-// The choice of the engine that plays a program.
+// A Player chooses the engine that plays a program, and compares two of them.
 #pragma once
 
 #include <array>
@@ -25,18 +25,18 @@ inline constexpr std::array<std::string_view, 4> engine_choice_names{"auto", "ow
 class Player {
  public:
   Player() = default;
-  // `settings`: for SimGrid's configuration, as KEY:VALUE. With any, its times may differ.
+  // `settings` are lines of SimGrid's configuration, KEY:VALUE. With any, its times may differ.
   explicit Player(EngineChoice choice, std::vector<std::string> settings = {});
 
-  // SimGrid's replays run in a process of their own, and the own engine plays beside each of them:
-  // where the makespans, or under `both` any times, differ by more than a billionth of the
-  // makespan, throws std::logic_error. Throws MachineError where SimGrid cannot be loaded or is
+  // Plays the program. A replay by SimGrid runs in a process of its own, and the own engine plays
+  // beside it: where the makespans, or under `both` any times, differ by more than a billionth of
+  // the makespan, throws std::logic_error. Throws MachineError where SimGrid cannot be loaded or is
   // ended.
   Trace play(const Platform& platform, const OpGraph& graph,
              Watched watched = Watched::everything) const;
 
-  // Plays what an answer needs beside the replay that it states: the own engine does, unless
-  // another was asked for by name.
+  // Returns the player for replays that an answer needs beside the one that it states: the own
+  // engine, unless another was asked for by name.
   Player for_more() const;
 
   // An answer of one player is not that of another one.
@@ -47,7 +47,7 @@ class Player {
   std::vector<std::string> settings_;
 };
 
-// "SimGrid 3.32; the engine of our own finds the same to 2e-16": for a last line.
+// Writes the last line of a text: "SimGrid 3.32; the engine of our own finds the same to 2e-16".
 std::string to_text(const PlayedBy& by);
 
 // Loads SimGrid into this process, for those that it starts. A server does so before it shuts

@@ -24,8 +24,8 @@ template <class Engine>
 class ReadyLoop {
  public:
   struct Wanted {
-    // What the trace has beside the makespan: when operations ran; what links carried, and when
-    // operations were ready.
+    // These say what the trace has beside the makespan: `times`, when operations ran; `links`, what
+    // links carried and when operations were ready.
     bool times = true, links = true;
     CauseSet free{};  // operations of these causes are instants
   };
@@ -46,7 +46,8 @@ class ReadyLoop {
         slow_starts_(std::ranges::any_of(
             platform.links, [](const Link& link) { return adds_latency(link.changes); })),
         meter_(platform.links) {
-    // Checked here and not in the class's head: engines name their loop before they are complete.
+    // This is checked here and not in the class's head: engines name their loop before they are
+    // complete.
     static_assert(TimeEngine<Engine>);
     if (!wanted.times) return;
     trace_.start.assign(graph.size(), never);
@@ -61,7 +62,8 @@ class ReadyLoop {
       engine_.set_timer({graph_.neighbours()[i].at}, neighbour_id(i));
   }
 
-  // Nothing that the engine does from now on changes the trace.
+  // Returns whether all operations have ended: nothing that the engine does from now on changes the
+  // trace.
   bool done() const { return finished_ == graph_.size(); }
 
   void timer_ended(OpId id) {
@@ -184,7 +186,8 @@ class ReadyLoop {
     if (started == 0) next_round(id);
   }
 
-  // Neighbours have the numbers behind those of operations.
+  // Numbers a neighbour's traffic behind the operations, so that an engine tells both apart by the
+  // id.
   OpId neighbour_id(std::uint32_t number) const {
     return OpId{static_cast<std::uint32_t>(graph_.size()) + number};
   }
@@ -218,7 +221,7 @@ class ReadyLoop {
     }
   }
 
-  // The longest that changes of its links add now.
+  // Returns the largest latency that the changes of a flow's links add to the round now.
   Seconds more_latency(const Round& round) const {
     double most = 0;
     if (slow_starts_)
@@ -231,7 +234,7 @@ class ReadyLoop {
     return {most};
   }
 
-  // Whatever has not ended ends when the program is lost.
+  // Ends at `lost_at` whatever has not ended by then, because the program is lost.
   void cut(double lost_at) {
     trace_.makespan.value = lost_at;
     for (std::size_t i = 0; i < trace_.finish.size(); ++i) {

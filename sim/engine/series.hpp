@@ -17,10 +17,10 @@ class Series {
   // The link that stands for the series of this one. A link that no flow crosses has none.
   bool used(LinkId id) const { return first_[index(id)] != unused; }
   LinkId first(LinkId id) const { return first_[index(id)]; }
-  // What the series of a link carries for one flow, in B/s.
+  // Returns what the series of a link carries for one flow, in B/s.
   double width(LinkId id) const;
-  // The link has this share of its capacity from now on: beside compute, and by a change that the
-  // platform foresees.
+  // These give the link this share of its capacity from now on: scale() beside compute, change() by
+  // a change that the platform foresees.
   void scale(LinkId id, double share) { share_[index(id)] = share; }
   void change(LinkId id, double share) { changed_[index(id)] = share; }
 

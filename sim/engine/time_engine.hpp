@@ -1,4 +1,4 @@
-// The interface between a program and whatever passes time for it.
+// A TimeEngine is whatever passes time for a program; this is the interface between both.
 #pragma once
 
 #include <concepts>
@@ -17,7 +17,7 @@ template <class Engine>
 concept TimeEngine =
     requires(Engine& engine, const Engine& seen, Rank rank, Seconds seconds, Bytes bytes, OpId op,
              PatternId pattern, std::uint32_t number, std::size_t state, bool slow) {
-      // s since the start.
+      // Returns the seconds since the start.
       { seen.now() } -> std::convertible_to<double>;
       // Calls timer_ended(op) after the delay.
       engine.set_timer(seconds, op);
@@ -25,9 +25,10 @@ concept TimeEngine =
       engine.compute(rank, seconds, op);
       // Sends that flow of that round of the pattern, and calls sent(op, flow) at its end.
       engine.send(pattern, number, number, bytes, op);
-      // The device computes at that one of Occupancy::rates from now on.
+      // Lets the device compute at that one of Occupancy::rates from now on.
       engine.set_compute(rank, state);
-      // The links that drive the device's collectives lose a share to compute, or have it back.
+      // Takes a share of the links that drive the device's collectives for compute, or gives it
+      // back.
       engine.slow_engines(rank, slow);
     };
 

@@ -1,5 +1,5 @@
-// Who waits for whom in a program, as it is needed to play it: found once, however often it is
-// played.
+// Waits says which operations wait for which others, as a replay needs it: it is found once,
+// however often the program is played.
 #pragma once
 
 #include <cstdint>

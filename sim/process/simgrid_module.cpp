@@ -12,7 +12,7 @@
 namespace stepsim {
 namespace {
 
-// Beside the installed program, else where it was built.
+// Returns the module's path beside the installed program, or else the place where it was built.
 std::string module_path() {
   std::error_code failed;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();

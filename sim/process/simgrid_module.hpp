@@ -1,9 +1,9 @@
-// The module in which SimGrid is: loaded where somebody needs it, and nowhere else.
+// SimGrid is in a module of its own, which is loaded where somebody needs it, and nowhere else.
 #pragma once
 
 namespace stepsim {
 
-// A function of the module by its name. The module stays loaded in this process. Throws
+// Returns a function of the module by its name. The module stays loaded in this process. Throws
 // MachineError that says why it cannot be loaded.
 void* simgrid_function(const char* name);
 

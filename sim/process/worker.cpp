@@ -31,7 +31,7 @@ namespace {
 // The first byte of an answer says what follows.
 constexpr char answer = 'a', user_error = 'u', bug = 'b', no_memory = 'm', machine = 'k';
 
-// False: nobody is there any more.
+// Returns false when nobody is there any more.
 bool send_all(int socket, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -42,7 +42,7 @@ bool send_all(int socket, std::string_view bytes) {
   return true;
 }
 
-// A number on its way: of a task, or of the bytes of an answer.
+// A number of this type is sent: that of a task, or of the bytes of an answer.
 using Number = std::uint64_t;
 
 std::string_view bytes_of(const Number& number) {
@@ -60,7 +60,7 @@ std::optional<Number> read_number(int socket) {
   return std::bit_cast<Number>(bytes);
 }
 
-// What the task came to, with a mark in front.
+// Runs the task and returns its answer or error, with a mark in front that says which.
 std::string said_of(const wire::NumberedTask& task, std::size_t number) {
   try {
     return answer + task(number);
@@ -77,14 +77,14 @@ std::string said_of(const wire::NumberedTask& task, std::size_t number) {
   }
 }
 
-// This process is a worker: one that it asked for would copy what it has touched, to do no more.
+// This is set in a worker: one that it asked for would copy what it has touched, to do no more.
 bool is_worker = false;
 
-// Task after task, as they are told, until nobody tells any more.
+// Does task after task, as they are told, until nobody tells any more.
 [[noreturn]] void work(int socket, const wire::NumberedTask& task) {
   is_worker = true;
-  // What one task gives back is there for the next: to get it from the system anew is half of a
-  // short replay.
+  // Memory that one task gives back is kept for the next: to get it from the system anew is half of
+  // a short replay.
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   while (const auto number = read_number(socket)) {
@@ -102,7 +102,7 @@ struct Child {
   bool practised = false;  // it has done another task before
   std::string said{};
 
-  // The answer without its length, when all of it is there.
+  // Returns the answer without its length, once all of it is there.
   std::optional<std::string> whole() const {
     Number size = 0;
     if (said.size() < sizeof size) return std::nullopt;
@@ -140,19 +140,19 @@ std::string how_it_ended(int status) {
   return fmt::format("exit code {}", WEXITSTATUS(status));
 }
 
-// How a child ended that was not told to.
+// Says how a child ended that was not told to.
 std::string end_of(const Child& child) {
   ::close(child.socket);
   int status = 0;
   while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
-  // By somebody, or by a system that runs out of memory.
+  // SIGKILL comes from somebody else, or from a system that runs out of memory.
   const bool by_others = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   return (by_others ? machine : bug) +
          fmt::format("a worker ended without an answer ({})", how_it_ended(status));
 }
 
-// Children that run; whatever ends the study ends them.
+// A crew is the children that run; whatever ends the study ends them.
 class Crew {
  public:
   explicit Crew(const wire::NumberedTask& task) : task_(task) {}
@@ -167,7 +167,7 @@ class Crew {
   std::size_t busy() const {
     return static_cast<std::size_t>(std::ranges::count(children_, true, &Child::busy));
   }
-  // By one that has nothing to do, or by a new one.
+  // Gives the task to a child that has nothing to do, or to a new one.
   void give(std::size_t number) {
     const auto idle = std::ranges::find(children_, false, &Child::busy);
     tell(idle == children_.end() ? children_.emplace_back(start(task_)) : *idle, number);
@@ -177,7 +177,7 @@ class Crew {
     std::size_t task = 0;
     std::string bytes{};
   };
-  // The next answer.
+  // Waits for the next answer and returns it.
   Said next(const std::function<void()>& each_second) {
     for (;;) {
       std::vector<pollfd> waiting;
@@ -223,7 +223,8 @@ class Crew {
     return Said{child.task, std::move(*whole)};
   }
 
-  // What it did before may have been its end: then the task is tried once more, by a new one.
+  // Replaces a child that has ended. Its earlier tasks may be the cause: if it had done any, a new
+  // child tries this task once more; else the end is the answer.
   std::optional<Said> replace(std::size_t place) {
     const Child gone = std::move(children_[place]);
     children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -237,7 +238,7 @@ class Crew {
   std::vector<Child> children_;
 };
 
-// The bytes of its answer, or the error that ended it.
+// Returns the bytes of the answer, or throws the error that ended it.
 std::string answer_of(const std::string& said) {
   std::string rest = said.substr(1);
   if (said.front() == user_error) throw UserError(from_wire<std::vector<Problem>>(rest));

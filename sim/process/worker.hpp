@@ -15,16 +15,16 @@
 
 namespace stepsim {
 
-// Told how many tasks are done, of how many.
+// A Progress is told how many tasks are done, of how many.
 using Progress = std::function<void(std::size_t done, std::size_t of)>;
 
-// As many as there are cores.
+// Returns the number of workers that a study has unless told otherwise: one for each core.
 std::size_t usual_workers();
 
 template <class Answer>
 using Tasks = std::vector<std::function<Answer()>>;
 
-// What a worker said, or why it did not.
+// An outcome is what a worker answered, or why it did not.
 template <class Answer>
 struct WorkerOutcome {
   std::optional<Answer> answer;
@@ -32,7 +32,7 @@ struct WorkerOutcome {
   bool died = false;  // a crash, a signal, too little memory; else the error is a UserError's
 };
 
-// The same in bytes, below the types.
+// These functions do the same with answers as bytes; the templates below give them types.
 namespace wire {
 
 using Task = std::function<std::string()>;
@@ -60,16 +60,17 @@ auto in_worker(const Task& task) {
   return from_wire<Answer>(wire::from_worker([&] { return to_wire(task()); }));
 }
 
-// The same, but in a child of its own even where a worker asks: for what a process can do once.
+// Does the same in a child of its own even where a worker asks, for what a process can do only
+// once.
 template <class Task>
 auto in_fresh_child(const Task& task) {
   using Answer = std::invoke_result_t<const Task&>;
   return from_wire<Answer>(wire::from_fresh_child([&] { return to_wire(task()); }));
 }
 
-// Tasks 0 to count - 1, started in this order; `done` hears of each answer as soon as it is there,
-// in whatever order that is. When one fails, or `done` does, the others are ended and the error
-// thrown.
+// Runs tasks 0 to count - 1, started in this order; `done` hears of each answer as soon as it is
+// there, in whatever order that is. When one fails, or `done` does, the others are ended and the
+// error thrown.
 template <class Task, class Done>
 void in_workers(std::size_t count, std::size_t at_once, const Task& task, const Done& done) {
   using Answer = std::invoke_result_t<const Task&, std::size_t>;
@@ -78,7 +79,8 @@ void in_workers(std::size_t count, std::size_t at_once, const Task& task, const 
       [&](std::size_t i, const std::string& bytes) { done(i, from_wire<Answer>(bytes)); });
 }
 
-// All tasks, at most `at_once` of them at a time; answers in the order of the tasks.
+// Runs all tasks, at most `at_once` of them at a time, and returns the answers in the order of the
+// tasks.
 template <class Answer>
 std::vector<Answer> in_workers(const Tasks<Answer>& tasks, std::size_t at_once,
                                const Progress& progress = {}) {
@@ -93,8 +95,8 @@ std::vector<Answer> in_workers(const Tasks<Answer>& tasks, std::size_t at_once,
   return answers;
 }
 
-// As above, but an error or the death of one worker is its own outcome and not everybody's.
-// `each_second`: what is to be done while no answer comes.
+// Does the same, but an error or the death of one worker is its own outcome and not everybody's.
+// `each_second` is called while no answer comes.
 template <class Task, class Done>
 void outcomes_in_workers(std::size_t count, std::size_t at_once, const Task& task, const Done& done,
                          const std::function<void()>& each_second = {}) {

@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-// A board whose collectives and products together pass its limit.
+// The collectives and products of this board together pass its limit.
 constexpr RankPower board{.idle = 100,
                           .memory = 400,
                           .compute = 650,
@@ -54,7 +54,7 @@ bool runs_on(const OpGraph& graph, const Op& op, Rank rank) {
   return holds(graph.patterns()[index(op.pattern)].members, rank);
 }
 
-// What a rank draws while these run, from the definition.
+// Returns from the definition what a rank draws while these run.
 double watts_of(const std::vector<const Op*>& running) {
   double products = 0;
   bool collective = false, update = false;
@@ -67,7 +67,7 @@ double watts_of(const std::vector<const Op*>& running) {
   return 100 + std::min(600.0, products + (collective ? 200 : 0)) + 250 + (update ? 60 : 0) + 40;
 }
 
-// The same energy moment by moment, without causes.
+// Returns the same energy, found moment by moment and without causes.
 double integral_of(const OpGraph& graph, const Trace& trace,
                    const std::vector<std::uint32_t>& sizes) {
   double sum = 0;

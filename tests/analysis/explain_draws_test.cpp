@@ -1,4 +1,4 @@
-// Rows of a gap, and their ranges beside the rows that single draws have.
+// These tests hold the ranges of a gap's rows against the rows that single draws have.
 #include "analysis/studies/explain/explain_draws.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ ExplainOptions with_draws(std::uint32_t most) {
   return options;
 }
 
-// The rows under one draw: a cause's, and behind them that of idle.
+// Returns the rows under one draw: a cause's, and behind them that of idle.
 std::vector<double> rows_under(const NamedStep& a, const NamedStep& b, std::uint32_t number) {
   std::vector<double> rows(cause_count + 1);
   for (const auto& [side, sign] : {std::pair{&a, 1.0}, std::pair{&b, -1.0}}) {

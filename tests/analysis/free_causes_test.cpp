@@ -1,4 +1,4 @@
-// Steps with one cause free: a collective alone is never slower for it.
+// These tests make one cause of a step free: a collective alone is never slower for it.
 #include <set>
 
 #include "sim/engine/own/replay.hpp"
@@ -41,7 +41,8 @@ TEST_CASE("one collective is never slower because something else is free", "[ana
     CHECK(makespan(platform, graph, CauseSet(1u << i)) <= whole);
 }
 
-// A pattern behind the host's launch on each of its members, which compute meanwhile.
+// Returns a program with the pattern behind the host's launch on each of its members, which compute
+// meanwhile.
 OpGraph with_kernels_beside(const Pattern& pattern) {
   OpGraph graph;
   std::vector<OpId> launched;

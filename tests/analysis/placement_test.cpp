@@ -118,7 +118,7 @@ TEST_CASE("what goes back is what lies idle, and nothing that is used", "[placem
     for (const auto& [address, block] : laid.placement.blocks()) {
       in_blocks += block.bytes;
       const bool whole = block.bytes >= laid.placement.segments()[block.segment].bytes;
-      // Behind a request that found no room nothing is kept that the driver could have.
+      // A request that found no room leaves nothing that the driver could have.
       if (!expandable && laid.sizes(What::out_of_memory, before).size() == 1)
         CHECK((block.requested > 0 || !whole));
     }

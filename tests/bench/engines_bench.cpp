@@ -1,7 +1,7 @@
-// What a replay by SimGrid costs beside one by the own engine, for every step of the catalogue and
-// for exchanges between many GPUs, and the two constants of sim/engine/player.cpp that foretell it:
-// seconds for each thing that the engine handles, and for each flow that is under way when another
-// one ends.
+// This measures what a replay by SimGrid costs beside one by the own engine, for every step of the
+// catalogue and for exchanges between many GPUs, and fits the two constants of
+// sim/engine/player.cpp that foretell it: seconds for each thing that the engine handles, and for
+// each flow that is under way when another one ends.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ Cost cost_of_exchange(std::uint32_t nodes) {
   });
 }
 
-// Least squares of relative errors: simgrid = a activities + b encounters + c.
+// Fits by least squares of relative errors: simgrid = a activities + b encounters + c.
 std::array<double, 3> fitted(const std::vector<Cost>& costs) {
   std::array<std::array<double, 4>, 3> sums{};
   for (const Cost& cost : costs) {

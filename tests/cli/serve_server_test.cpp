@@ -1,4 +1,4 @@
-// What the server of `serve` does with callers and questions, over its sockets.
+// These tests say what the server of `serve` does with callers and questions, over its sockets.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -53,7 +53,7 @@ class ServedPage {
     ::waitpid(process_, nullptr, 0);
   }
 
-  // A socket, behind which the question has been asked.
+  // Asks the question and returns the socket that the answer comes from.
   int ask(const std::string& settings) const {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in place{};

@@ -181,7 +181,7 @@ TEST_CASE("whether there is a file outside is not told", "[cli]") {
       CHECK(said_of(key, value)
                 .find(fmt::format(R"("text": "--set: {}: no path outside what is served is taken")",
                                   key)) != std::string::npos);
-  // What is served may be named, and names with a slash that are no path.
+  // A setting may name what is served, and names with a slash that are no path.
   CHECK(said_of("model", own.file("no.json")).find("no path outside") == std::string::npos);
   CHECK(said_of("model", "meta-llama/Llama-3.2-1B").find("step_time_s") != std::string::npos);
 }

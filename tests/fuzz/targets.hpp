@@ -1,5 +1,5 @@
-// Every reader of what people write, as a function of bytes: what fuzzers call, and what the kept
-// corpus is read by.
+// A target is a reader of what people write, as a function of bytes: fuzzers call it, and the kept
+// corpus is read by it.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Steps on a machine that changes while they run.
+// These tests run steps on a machine that changes meanwhile.
 #include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"

@@ -1,5 +1,5 @@
-// Folding under programs without any order: collectives of several kinds, copies and kernels that
-// begin while others run, on every node of the catalogue.
+// These tests fold programs without any order: collectives of several kinds, copies and kernels
+// that begin while others run, on every node of the catalogue.
 #include <map>
 
 #include "sim/base/lists.hpp"
@@ -16,8 +16,8 @@ namespace {
 constexpr std::array collective_streams{Stream::gather, Stream::reduce, Stream::all_to_all,
                                         Stream::replicas, Stream::tensor};
 
-// The groups of a collective: all ranks, those of each node, those with the same place in all
-// nodes, or neighbours in twos.
+// Returns the groups of a collective: all ranks, those of each node, those with the same place in
+// all nodes, or neighbours in twos.
 std::vector<Group> any_groups(const Cluster& cluster, Dice& dice) {
   const std::uint32_t in_node = cluster.gpus_per_node();
   const std::uint32_t by = dice.roll(4);
@@ -45,7 +45,7 @@ std::vector<CollectivePlan> any_plans(const Cluster& cluster, Dice& dice) {
   return plans;
 }
 
-// The same for every rank, and of nothing else in any order.
+// Returns a program that is the same for every rank, and otherwise without any order.
 OpGraph any_program(const Traffic& traffic, Dice dice) {
   ProgramBuilder builder(traffic);
   for (std::int16_t number = 0; number < 60; ++number) {
@@ -74,7 +74,7 @@ OpGraph any_program(const Traffic& traffic, Dice dice) {
   return builder.take();
 }
 
-// When each operation of the program ended on each rank.
+// Returns when each operation of the program ended on each rank.
 std::vector<double> ends(const Cluster& cluster, std::uint64_t seed, Folding folding) {
   Dice dice(seed);
   const Traffic traffic = make_traffic(machinery_of(cluster), any_plans(cluster, dice), folding);

@@ -1,4 +1,4 @@
-// Folding under the steps that stacks write, on every node of the catalogue.
+// These tests fold the steps that stacks write, on every node of the catalogue.
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -12,7 +12,8 @@ namespace {
 constexpr std::array shardings{"0", "1", "2", "3", "fsdp", "hsdp"};
 constexpr std::array models{"llama-3.2-3b", "qwen3-30b-a3b"};
 
-// Rows so short that collectives come close together and kernels run beside them.
+// Returns settings with rows so short that collectives come close together and kernels run beside
+// them.
 std::vector<Setting> settings_of(const std::string& node, const std::string& stack,
                                  std::size_t number) {
   return {{"cluster", "{node: " + node + "}"},
@@ -26,7 +27,7 @@ double seconds(const Scenario& scenario, Folding folding) {
   return replay_step(step_input(scenario), {.folding = folding}).trace.makespan.value;
 }
 
-// False: such a step is refused.
+// Returns false where such a step is refused.
 bool check_same(const std::vector<Setting>& settings) {
   try {
     Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, "llama32-3b-sft-zero3", settings);

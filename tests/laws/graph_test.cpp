@@ -1,5 +1,5 @@
-// A network that is worked out from its leaves, and the same as a list of switches and cables: no
-// collective may tell them apart.
+// A network is worked out from its leaves here, and given as a list of switches and cables there:
+// no collective may tell them apart.
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// Leaves under one switch, each with a cable as wide as its uplinks together.
+// Writes leaves under one switch, each with a cable as wide as its uplinks together.
 std::string as_tiers(const Cluster& cluster) {
   const Network& network = *cluster.network;
   const std::uint32_t places =

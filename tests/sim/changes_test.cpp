@@ -1,4 +1,5 @@
-// What changes while a program runs: arithmetic, and both engines by closed forms.
+// These tests hold changes while a program runs against closed forms: their arithmetic, and both
+// engines.
 #include "sim/changes.hpp"
 
 #include "sim/engine/player.hpp"
@@ -8,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// When the only operation of a program ends by each engine.
+// Checks by each engine when the only operation of a program ends.
 void check_end(const Platform& platform, const OpGraph& graph, double end) {
   for (const EngineChoice engine : {EngineChoice::own, EngineChoice::simgrid}) {
     CAPTURE(static_cast<int>(engine));
@@ -66,7 +67,7 @@ TEST_CASE("a device that is slow for half of a kernel", "[sim]") {
 
 TEST_CASE("changes that come again and again", "[sim]") {
   Platform platform = tiny_platform({100});
-  // Of each second half at a fifth of the width: 60 bytes a second.
+  // Half of each second has a fifth of the width: 60 bytes a second in the mean.
   platform.links[0].changes = {{.at = 0, .length = 0.5, .period = 1, .share = 0.2}};
   check_end(platform, one_flow(600), 10);
 }
@@ -83,8 +84,8 @@ TEST_CASE("a neighbour's flows take their part of a link, over and over", "[sim]
   Pattern pattern{.name = "neighbour", .rounds = {{}}, .occupancy = 0};
   pattern.rounds.front().flows.push_back(flow_over({0}));
   graph.beside({.pattern = graph.pattern(pattern), .bytes = {50}, .at = 1, .period = 2});
-  // Alone in the first second; then in each two seconds one with 50 bytes a second for each, and
-  // one alone: 100 + 6 x 150 bytes.
+  // The flow is alone in the first second; then in each two seconds there is one with 50 bytes a
+  // second for each, and one alone: 100 + 6 x 150 bytes.
   check_end(platform, graph, 1 + 12);
 }
 

@@ -31,7 +31,7 @@ Platform uneven_platform(Dice& dice) {
   return platform;
 }
 
-// From any moment on, for a while or for good, once or over and over.
+// Returns changes from any moment on, for a while or for good, once or over and over.
 std::vector<Change> any_changes(Dice& dice) {
   std::vector<Change> changes(dice.roll(3));
   for (Change& change : changes) {
@@ -113,7 +113,8 @@ void check_same(const std::vector<double>& times, const std::vector<double>& by_
   }
 }
 
-// Every time of a program without order, some causes of which may be free, by both engines.
+// Compares every time of a program without order, some causes of which may be free, by both
+// engines.
 void compare_engines(std::uint64_t seed) {
   CAPTURE(seed);
   Dice dice(seed);

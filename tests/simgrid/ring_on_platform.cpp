@@ -1,6 +1,5 @@
-// A program of SimGrid that knows nothing of ours: it loads a platform file, plays a ring
-// all-reduce on it, and prints the bus bandwidth in B/s. Usage: FILE BYTES PROTOCOL
-//
+// This program of SimGrid knows nothing of ours: it loads a platform file, plays a ring all-reduce
+// on it, and prints the bus bandwidth in B/s. Usage: FILE BYTES PROTOCOL
 // Hosts are called gpu3, or node2.gpu3. On several nodes there is a ring for every GPU of a node:
 // ring c comes into an even node at GPU c and leaves it at the one before; odd nodes it passes the
 // other way round, so that every crossing stays on one rail.

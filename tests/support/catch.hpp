@@ -4,7 +4,7 @@
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>  // IWYU pragma: export
 
-// Version 3 under the names of version 2, which Debian 12 brings.
+// These name what version 3 has as version 2 does, which Debian 12 brings.
 using Catch::Approx;
 namespace Catch {
 using Matchers::EndsWith, Matchers::Equals, Matchers::StartsWith;

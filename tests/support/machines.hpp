@@ -1,4 +1,4 @@
-// Every machine of the catalogue in the sizes that can be replayed without folding.
+// These are all machines of the catalogue in the sizes that can be replayed without folding.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct MachineSize {
 inline constexpr std::uint32_t to_the_brim = 0;
 std::vector<MachineSize> node_machines(const std::vector<std::uint32_t>& counts,
                                        std::uint32_t most_ranks);
-// The same for those clusters that join their nodes by another network than usual.
+// Returns the same for those clusters that join their nodes by another network than usual.
 std::vector<MachineSize> cluster_machines(const std::vector<std::uint32_t>& counts,
                                           std::uint32_t most_ranks);
 

@@ -1,4 +1,4 @@
-// Whether two readers of a text made the same of it.
+// This says whether two readers of a text made the same of it.
 #pragma once
 
 #include <algorithm>

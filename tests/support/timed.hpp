@@ -1,4 +1,4 @@
-// How long collectives take on a cluster, one after the other.
+// This times collectives on a cluster, one after the other.
 #pragma once
 
 #include <vector>

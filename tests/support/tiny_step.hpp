@@ -17,7 +17,7 @@ namespace stepsim {
 // two layers. With experts all layers have them instead of gate, up, down.
 Model tiny_model(std::int64_t experts = 0);
 
-// Of the catalogue.
+// Returns an optimizer of the catalogue.
 Optimizer optimizer_called(std::string_view name);
 
 struct TinyStep {

@@ -1,4 +1,4 @@
-// Networks for tests, written as YAML.
+// Tests write networks as YAML with these.
 #pragma once
 
 #include <numeric>
@@ -21,7 +21,7 @@ inline SwitchNetwork switches_in(const std::string& text, std::uint32_t ports, d
   return made;
 }
 
-// The same cluster on such a network.
+// Returns the same cluster on such a network.
 inline Cluster wired(Cluster cluster, const std::string& text) {
   const std::uint32_t nics = cluster.node.count(PartKind::nic);
   const Network& network = *cluster.network;

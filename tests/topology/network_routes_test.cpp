@@ -29,7 +29,7 @@ std::string way_text(const NetworkRoutes& routes, std::uint32_t from, std::uint3
   return text;
 }
 
-// Leaves of four nodes under two spines, to each of which they have two cables.
+// These leaves of four nodes stand under two spines, to each of which they have two cables.
 const std::string two_tiers = fmt::format(
     "tiers:\n  - {{name: leaf, members: 4}}\n"
     "  - {{name: spine, members: 3, switches: 2, cables: 2, bandwidth: {}}}\n",
@@ -42,7 +42,7 @@ TEST_CASE("ports of a leaf take turns among equally short ways", "[topology]") {
   CHECK(way_text(routes, 0, 5) == "leaf0>spine0.0/1 spine0.0>leaf1/0 ");
   CHECK(way_text(routes, 0, 6) == "leaf0>spine0.1/0 spine0.1>leaf1/0 ");
   CHECK(way_text(routes, 1, 7) == way_text(routes, 0, 7));
-  // Of the ways from one leaf to the four ports of another each cable up has one.
+  // Each cable up has one of the ways from one leaf to the four ports of another.
   std::map<std::uint32_t, int> up;
   for (std::uint32_t to = 8; to < 12; ++to) ++up[routes.way(0, to)->front()];
   CHECK(up.size() == 4);
@@ -137,7 +137,7 @@ TEST_CASE("what a network of switches cannot be", "[topology]") {
         "network.yaml:1: switches[0].nodes: expected nodes such as 0,1 or 0-7, found \"1-\"");
 }
 
-// One GPU in each node, so that every byte crosses the network.
+// Every byte crosses the network, as each node has one GPU.
 Cluster single_gpus(std::uint32_t nodes) {
   return tiny_cluster({.gpus = 1, .nodes = nodes, .port = 10e9});
 }
@@ -149,7 +149,7 @@ double seconds_of(const Cluster& cluster, Collective kind, const std::string& al
       .front();
 }
 
-// Three tiers of four, each cable as wide as a port: 4:1 at the second and at the third.
+// Three tiers of four have cables as wide as a port: 4:1 at the second and at the third.
 const std::string four_to_one = fmt::format(
     "tiers:\n  - {{name: leaf, members: 4}}\n"
     "  - {{name: spine, members: 4, oversubscription: {0}}}\n"
@@ -164,7 +164,7 @@ TEST_CASE("three tiers of 4:1 give the times of the formula", "[topology]") {
   CHECK_THAT(seconds_of(cluster, Collective::all_to_all, "direct"),
              exactly(wait + (n - 1) * said.network_step +
                      16 * 48 / n * 1e9 / (10e9 * said.network_efficiency * said.exchange)));
-  // Around a ring of neighbours each cable carries one flow.
+  // Each cable carries one flow around a ring of neighbours.
   const double ring = 2 * (n - 1) / n * 1e9 / (10e9 * said.network_efficiency);
   const double steps = 2 * (n - 1) * said.network_step;
   CHECK_THAT(seconds_of(cluster, Collective::all_reduce, "ring"), exactly(wait + steps + ring));

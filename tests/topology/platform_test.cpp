@@ -1,4 +1,5 @@
-// Platform files of SimGrid as machines. What collectives take on them is worked out by hand.
+// These tests read platform files of SimGrid as machines. What collectives take on them is worked
+// out by hand.
 #include "topology/platform.hpp"
 
 #include <fmt/format.h>
@@ -51,7 +52,7 @@ struct Timing4 {
   double launch = 0, step = 0, efficiency = 0, exchange = 0;
 };
 
-// Of a large message between nodes of one GPU each.
+// Returns the costs of a large message between nodes of one GPU each.
 Timing4 costs_of(const Cluster& cluster) {
   const Communication& network = cluster.network->collectives;
   const Protocol& simple = network.protocols.back();
@@ -67,7 +68,7 @@ double seconds_of(const Cluster& cluster, Collective kind, const std::string& al
       .front();
 }
 
-// `flows`: how many of an all-to-all the fullest link carries.
+// Checks the times of two collectives. The fullest link carries `flows` of an all-to-all's flows.
 void check_times(const Cluster& cluster, double n, double flows) {
   REQUIRE(cluster.ranks() == n);
   const Timing4 costs = costs_of(cluster);
@@ -89,7 +90,7 @@ TEST_CASE("a fat tree of three tiers 4:1 gives the times of the formula", "[topo
 }
 
 TEST_CASE("a dragonfly gives the times of the formula", "[topology]") {
-  // Three groups of three routers with two hosts each, one cable between any two groups.
+  // The three groups have three routers with two hosts each, and one cable joins any two groups.
   const OnPlatform platform(cluster_xml(
       R"(radical="0-17" topology="DRAGONFLY" topo_parameters="3,1;1,1;3,1;2")", hosts_are_gpus));
   check_times(platform.load(), 18, 6 * 6);  // from the six hosts of a group to those of another
@@ -206,7 +207,7 @@ TEST_CASE("what is no platform file", "[topology]") {
   check_changed("</platform>", "",
                 ":11: the file ends within <platform> of line 3: expected </platform>");
   check_changed("routing=\"Full\"", "routing=Full", ":4: zone: expected routing=\"...\"");
-  // What SimGrid itself refuses is said in the words of its version.
+  // A refusal by SimGrid itself is said in the words of its version.
   for (const auto& [from, to, word] : {std::array<std::string, 3>{"1GBps", "1GBs", "GBs"},
                                        {"link_ctn id=\"l\"", "link_ctn id=\"m\"", "m"},
                                        {"routing=\"Full\"", "routing=\"Ful\"", "model"}}) {

@@ -105,7 +105,7 @@ TEST_CASE("of adapters beside dealt experts only those of a rank's experts are i
     CHECK_THAT(file_bytes(build_save(step.input(), Folding::off).graph), exactly(files.bytes()));
     return files;
   };
-  // In one piece and in DeepSpeed's own file.
+  // The experts are saved in one piece and in DeepSpeed's own file.
   CHECK_THAT(saved().experts, exactly(2 * of_experts / 4));
   CHECK(saved().expert_writers == 4);
   step.strategy.lora.targets = LoraTargets::attention;

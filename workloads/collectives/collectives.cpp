@@ -34,7 +34,7 @@ const Protocol& protocol_of(const Communication& communication, std::string_view
   return communication.protocols.back();
 }
 
-// Payload per byte on the wire under one protocol, inside a node and between nodes.
+// This is the payload per byte on the wire under one protocol, inside a node and between nodes.
 class Efficiency {
  public:
   Efficiency(const Cluster& cluster, std::string_view protocol) {
@@ -46,7 +46,7 @@ class Efficiency {
   double of(Medium medium, bool crosses) const {
     return shares_[crosses ? 1 : 0][static_cast<std::size_t>(medium)];
   }
-  // As flows name it.
+  // Returns the sort by which flows name it.
   static std::uint8_t sort(Medium medium, bool crosses) {
     return static_cast<std::uint8_t>(1 + static_cast<std::size_t>(medium) + (crosses ? 3 : 0));
   }
@@ -88,7 +88,7 @@ Flow make_flow(const Cluster& cluster, const Leg& leg, const Efficiency& efficie
   return flow;
 }
 
-// What every member sends to each other one: to other nodes all at once.
+// Adds what every member sends to each other one; what goes to other nodes is one exchange.
 void add_exchange(const Cluster& cluster, Round& made, const ScheduleRound& round,
                   std::span<const Rank> group, const Efficiency& efficiency) {
   const Layout layout = lay_out(cluster, group);
@@ -97,7 +97,7 @@ void add_exchange(const Cluster& cluster, Round& made, const ScheduleRound& roun
              {.steps = {}, .legs = {}, .to_each = round.to_each, .medium = round.medium}, ranks))
       made.flows.push_back(make_flow(cluster, each, efficiency));
   };
-  // Ways through single cables have no two ends in common.
+  // Ways through single cables have no two ends in common, so each pair has a flow of its own.
   if (cluster.routes) return add_pairs(group);
   for (const Group& node : layout.nodes) add_pairs(node);
   if (layout.nodes.size() < 2) return;

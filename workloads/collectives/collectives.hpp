@@ -1,4 +1,4 @@
-// Collectives as data: a kind, a group and an algorithm become rounds of who sends what to whom.
+// Collectives are data: a kind, a group and an algorithm become rounds of who sends what to whom.
 // They can be printed, their bytes counted and their laws tested without a simulator.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace stepsim {
 
-// Sizes as nccl-tests count them: all_reduce and broadcast the buffer of one rank, all_gather and
-// reduce_scatter the full buffer, all_to_all what one rank sends in total, itself included.
+// Sizes count as nccl-tests count them: all_reduce and broadcast the buffer of one rank, all_gather
+// and reduce_scatter the full buffer, all_to_all what one rank sends in total, itself included.
 enum class Collective : std::uint8_t {
   all_reduce,
   all_gather,
@@ -44,7 +44,7 @@ struct Leg {
   bool towards = true;
 };
 
-// Steps that follow each other and so add up to the latency.
+// These steps follow each other and so add up to the latency.
 struct Steps {
   double node = 0;
   double network = 0;
@@ -60,10 +60,10 @@ struct ScheduleRound {
   Medium medium = Medium::exchange;  // of that
 };
 using Schedule = std::vector<ScheduleRound>;
-// All of a round, one by one.
+// Returns all legs of a round, one by one.
 std::vector<Leg> legs_of(const ScheduleRound& round, std::span<const Rank> group);
 
-// What the times of a pattern are made of.
+// A timing is what the times of a pattern are made of.
 struct Timing {
   std::vector<Steps> steps;  // [round]
   bool network = false;      // any of them
@@ -87,7 +87,8 @@ std::span<const Algorithm> algorithms();
 // Throws UserError with the nearest name.
 const Algorithm& find_algorithm(std::string_view name);
 
-// The ranks of a group by node, in group order, and whether all nodes hold equally many.
+// A layout is the ranks of a group by node, in group order, and whether all nodes hold equally
+// many.
 struct Layout {
   std::vector<Group> nodes;
   bool even = true;
@@ -95,24 +96,26 @@ struct Layout {
 };
 Layout lay_out(const Cluster& cluster, std::span<const Rank> group);
 
-// An exchange with given bytes: matrix[i][j] is what member i sends to member j, as a share of the
-// operation's bytes.
+// Returns an exchange with given bytes: matrix[i][j] is what member i sends to member j, as a share
+// of the operation's bytes.
 Schedule exchange(const Cluster& cluster, std::span<const Rank> group,
                   const std::vector<std::vector<double>>& matrix);
 
-// The traffic of a schedule under one protocol ("ll", "simple"). Throws UserError when the fabric
-// has no route between two members that have to talk.
+// Returns the traffic of a schedule under one protocol ("ll", "simple"). Throws UserError when the
+// fabric has no route between two members that have to talk.
 Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
                      std::string_view name, std::string_view protocol);
-// What all patterns of one schedule for each group have in common; not known where they differ.
+// Returns what all patterns of one schedule for each group have in common; it is not known where
+// they differ.
 Timing timing_of(const Cluster& cluster, std::span<const Schedule> schedules,
                  std::span<const std::vector<Rank>> groups);
-// The same pattern, folded or not, on a cluster of other rates.
+// Gives the pattern, folded or not, the times of a cluster of other rates.
 void retime(Pattern& pattern, const Cluster& cluster, const Timing& timing,
             std::string_view protocol);
-// Whether flows of sorts that differ in what a byte takes on the wire still do.
+// Returns whether flows of sorts that differ in what a byte takes on the wire still do.
 bool tells_sorts_apart(const Cluster& from, const Cluster& to, std::string_view protocol);
-// The same schedule under another protocol: flows take the ways that are found already.
+// Returns the pattern of the same schedule under another protocol: flows take the ways that are
+// found already.
 Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& schedule,
                     std::string_view name, std::string_view protocol);
 

@@ -3,7 +3,7 @@
 namespace stepsim {
 namespace {
 
-// Of links: every member of a group sends to each other one.
+// Returns a round over links in which every member of a group sends to each other one.
 ScheduleRound every_pair(const Steps& steps, double share) {
   return {.steps = steps, .legs = {}, .to_each = share, .medium = Medium::link};
 }
@@ -34,7 +34,8 @@ Schedule direct_schedule(const Cluster& cluster, Collective kind, std::span<cons
     case Collective::all_to_all:
       return {{peer_steps(layout), {}, 1 / n}};
     case Collective::broadcast: {
-      // Scatter, then everybody hands his part to everybody: all links carry, not only the root's.
+      // The root scatters, then everybody hands his part to everybody: all links carry, not only
+      // the root's.
       std::vector<Leg> scatter;
       for (const Rank to : group.subspan(1))
         scatter.push_back({.source = group.front(), .target = to, .share = 1 / n});

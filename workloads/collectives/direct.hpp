@@ -1,4 +1,4 @@
-// Every rank sends to every other at once.
+// In a direct exchange every rank sends to every other at once.
 #pragma once
 
 #include "workloads/collectives/collectives.hpp"

@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// The same part of the work in many groups at once: their rounds run side by side.
+// Merges the same part of the work in many groups: their rounds run side by side.
 void merge(Schedule& all, const Schedule& one, std::span<const Rank> group) {
   if (all.size() < one.size()) all.resize(one.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
@@ -60,7 +60,7 @@ struct TwoLevels {
 
 }  // namespace
 
-// Inside the nodes first or last, and one ring per rail between them.
+// Runs inside the nodes first or last, and as one ring per rail between them.
 Schedule hierarchical_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
                                Detail detail) {
   const TwoLevels levels{cluster, lay_out(cluster, group), detail};

@@ -1,4 +1,4 @@
-// A collective in the nodes, and one between them.
+// A hierarchical collective runs one in the nodes, and one between them.
 #pragma once
 
 #include "workloads/collectives/collectives.hpp"

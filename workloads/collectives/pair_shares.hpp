@@ -1,4 +1,4 @@
-// What pairs of ranks send each other, each pair once.
+// This collects what pairs of ranks send each other, each pair once.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ class PairShares {
     legs_.push_back({.source = from, .target = to, .share = share});
   }
 
-  // In the order of the pairs; what one pair sends is added up in the order in which it was said.
+  // Returns the legs in the order of the pairs; what one pair sends is added up in the order in
+  // which it was said.
   std::vector<Leg> legs() && {
     const auto pair = [](const Leg& leg) { return std::tuple(leg.source, leg.target); };
     if (are_dense()) {
@@ -37,14 +38,14 @@ class PairShares {
   }
 
  private:
-  // Ranks next to each other, each with a leg or more.
+  // Returns whether the ranks lie next to each other, each with a leg or more.
   bool are_dense() const {
     if (legs_.empty()) return false;
     const auto [least, most] = std::ranges::minmax(legs_, {}, &Leg::source);
     return most.source - least.source < legs_.size();
   }
 
-  // By counting; legs of one rank stay in their order.
+  // Sorts by counting; legs of one rank stay in their order.
   void sort_by(Rank Leg::*rank) {
     const Rank least = std::ranges::min(legs_, {}, rank).*rank;
     const Rank most = std::ranges::max(legs_, {}, rank).*rank;

@@ -71,7 +71,7 @@ void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorith
   }
 }
 
-// Nothing has to move, but the kernel is launched.
+// Adds a launch without traffic: nothing has to move, but the kernel is launched.
 void add_single_rank(CollectivePlan& plan, const Cluster& cluster) {
   Candidate candidate{"none", "none", {}, {}};
   for (const Group& group : plan.groups)
@@ -235,7 +235,8 @@ CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<
 
 namespace {
 
-// What links have to carry for each byte of an operation, and the first of the busiest ones.
+// Loads say what links have to carry for each byte of an operation, and which is the first of the
+// busiest ones.
 class Loads {
  public:
   explicit Loads(const Cluster& cluster)
@@ -316,7 +317,8 @@ Cost cost_of(const Cluster& cluster, const Family& patterns) {
 
 namespace {
 
-// As that of the whole, but that the links in between which are never the busiest are left out.
+// Returns the cost as that of the whole, but that links in between which are never the busiest are
+// left out.
 Cost cost_of(const Family& folded, const Platform& platform, std::size_t rounds, LinkId busiest) {
   Cost cost{.fixed = {}, .busiest = busiest};
   for (std::size_t r = 0; r < rounds; ++r) {
@@ -338,7 +340,7 @@ Cost cost_of(const Family& folded, const Platform& platform, std::size_t rounds,
   return cost;
 }
 
-// The quickest one at other rates, with its latencies.
+// Chooses the quickest one at other rates, with its latencies.
 bool choose_signal(CollectivePlan& plan, Family& folded, const Cluster& to) {
   Candidate* best = nullptr;
   Pattern quickest;

@@ -1,5 +1,5 @@
-// Which algorithm and protocol carry a collective, chosen by fabric, group and size as the
-// libraries do it: the cheapest by a closed-form estimate.
+// A plan says which algorithm and protocol carry a collective, chosen by fabric, group and size as
+// the libraries do it: the cheapest by a closed-form estimate.
 #pragma once
 
 #include <limits>
@@ -51,21 +51,22 @@ struct PlanOptions {
 CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vector<Group> groups,
                                const PlanOptions& options = {});
 
-// Every rank of a group sends to the next one at the same time, the last to the first.
+// Plans a round in which every rank of a group sends to the next one at the same time, the last to
+// the first.
 CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups);
 
-// Every rank of a group sends an equal part of its buffer to each other one, at the rate of the
-// links: kernels that were written for it, not the library's.
+// Plans an exchange in which every rank of a group sends an equal part of its buffer to each other
+// one, at the rate of the links, as kernels do that were written for it and are not the library's.
 CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups);
 
-// Traffic of single ranks as a plan with one candidate: copies between a GPU and host memory.
+// Plans the traffic of single ranks, with one candidate: copies between a GPU and host memory.
 enum class Copy : std::uint8_t { h2d, d2h };
 CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks);
-// The traffic of other jobs: a candidate for each of them, in their order.
+// Plans the traffic of other jobs, with a candidate for each of them in their order.
 CollectivePlan plan_neighbours(const Cluster& cluster);
 
-// Files on the drives of a rank's node. A process writes or reads at most `rate.most` by itself; of
-// its bytes `rate.share` pass the drive, the rest another process has brought to memory.
+// Files lie on the drives of a rank's node. A process writes or reads at most `rate.most` by
+// itself; of its bytes `rate.share` pass the drive, the rest another process has brought to memory.
 enum class FileAccess : std::uint8_t { read, write };
 struct FileRate {
   BytesPerSecond most{std::numeric_limits<double>::infinity()};
@@ -74,8 +75,8 @@ struct FileRate {
 CollectivePlan plan_file(const Cluster& cluster, FileAccess access, std::span<const Rank> ranks,
                          const FileRate& rate = {});
 
-// DeepSpeed's CPU-Adam for each rank's share: bytes of host memory traffic, at the rate that the
-// node's file gives for a socket with all its cores. Ranks on one socket share it.
+// DeepSpeed's CPU-Adam updates each rank's share: it takes bytes of host memory traffic, at the
+// rate that the node's file gives for a socket with all its cores. Ranks on one socket share it.
 struct HostUpdate {
   Seconds adam;  // of 1e9 parameters on one socket with all its cores
   BytesPerSecond most{std::numeric_limits<double>::infinity()};  // by the cores of one rank
@@ -83,7 +84,7 @@ struct HostUpdate {
 CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks,
                                const HostUpdate& update);
 
-// Number of the cheapest candidate.
+// Returns the number of the cheapest candidate.
 std::size_t choose(const CollectivePlan& plan, Bytes bytes);
 
 // The quickest way to send so little that only its latency counts, without flows.
@@ -91,9 +92,9 @@ CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<
 
 Cost cost_of(const Cluster& cluster, const Family& patterns);
 
-// A plan for a cluster that differs from `from` in rates alone, out of the one for that. `folded`:
-// of each candidate its patterns, on the links of `platform`, which are as wide as those of `to`.
-// False where it has to be made anew; both are then of no use.
+// Makes a plan for a cluster that differs from `from` in rates alone, out of the one for that.
+// `folded` has of each candidate its patterns, on the links of `platform`, which are as wide as
+// those of `to`. Returns false where the plan has to be made anew; both are then of no use.
 bool retime(CollectivePlan& plan, std::span<Family> folded, const Platform& platform,
             const Cluster& from, const Cluster& to);
 

@@ -9,9 +9,9 @@
 namespace stepsim {
 namespace {
 
-// One ring per rail. Ring c enters an even node at member c and swings through all members; an odd
-// node is passed the other way round. So a ring changes nodes on one rail, every NIC carries one
-// ring out and one in, and inside a mesh no two rings take the same link.
+// Returns one ring per rail. Ring c enters an even node at member c and swings through all members;
+// an odd node is passed the other way round. So a ring changes nodes on one rail, every NIC carries
+// one ring out and one in, and inside a mesh no two rings take the same link.
 std::vector<Group> rings(const Layout& layout) {
   if (!layout.even || layout.nodes.size() < 2) {
     Group ring;
@@ -30,7 +30,7 @@ std::vector<Group> rings(const Layout& layout) {
   return all;
 }
 
-// Edges of all rings together, each pair once.
+// Returns the edges of all rings together, each pair once.
 std::vector<Leg> edges(const std::vector<Group>& all, double share, const Rank* cut_before) {
   PairShares shares;
   for (const Group& ring : all) {
@@ -43,7 +43,8 @@ std::vector<Leg> edges(const std::vector<Group>& all, double share, const Rank* 
   return std::move(shares).legs();
 }
 
-// Every pair of GPUs has a link that no other pair from the same one, or to the same one, takes.
+// Returns whether every pair of GPUs has a link that no other pair from the same one, or to the
+// same one, takes.
 bool is_mesh(const Cluster& cluster, std::span<const Rank> group) {
   std::vector<std::pair<LinkId, Rank>> sources, targets;
   const auto every_pair = [&](const auto& visit) {
@@ -72,7 +73,8 @@ bool is_mesh(const Cluster& cluster, std::span<const Rank> group) {
   return own;
 }
 
-// In a mesh as many rings at once as a GPU has neighbours, no two of them over the same link.
+// Returns the edges of as many rings at once as a GPU has neighbours in a mesh, no two of them over
+// the same link.
 std::vector<Leg> edges_of_mesh(std::span<const Rank> group, double share) {
   std::vector<Leg> legs;
   for (const Rank from : group)

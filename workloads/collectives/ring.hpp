@@ -1,4 +1,4 @@
-// Rings, one per rail.
+// These schedules run rings, one per rail.
 #pragma once
 
 #include "workloads/collectives/collectives.hpp"

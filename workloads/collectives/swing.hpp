@@ -1,4 +1,4 @@
-// Walks through the members of a node.
+// These are walks through the members of a node.
 #pragma once
 
 #include "workloads/collectives/collectives.hpp"

@@ -9,8 +9,9 @@
 namespace stepsim {
 namespace {
 
-// In order by the lowest set bit: odd positions are leaves, a position's parent has the next higher
-// lowest bit, and 0 is the root above all. Where the tree is cut off, the next ancestor steps in.
+// Returns the parent of a position. Positions are ordered by the lowest set bit: odd ones are
+// leaves, a position's parent has the next higher lowest bit, and 0 is the root above all. If the
+// tree is cut off there, the next ancestor steps in.
 std::size_t parent_of(std::size_t position, std::size_t positions) {
   const std::size_t bit = position & (~position + 1);
   const std::size_t rest = position ^ bit;
@@ -43,10 +44,10 @@ double busiest_place(const DoubleTree& tree) {
   return *std::ranges::max_element(edges_at);
 }
 
-// Between the nodes, rail by rail. Inner places of one tree are leaves of the other, so that ports
-// carry alike but for a few at the edge, whom nobody waits for. They are taken to carry as much as
-// the others, to the neighbours on either side: so no node is told from another, and a step on
-// thousands of them is written once.
+// Adds trees between the nodes, rail by rail. Inner places of one tree are leaves of the other, so
+// that ports carry alike but for a few at the edge, whom nobody waits for. They are taken to carry
+// as much as the others, to the neighbours on either side: so no node is told from another, and a
+// step on thousands of them is written once.
 void add_rail_trees(PairShares& shares, const Layout& layout, const DoubleTree& tree) {
   const std::size_t nodes = layout.nodes.size();
   const double share = part_of_tree * busiest_place(tree) / 2 / static_cast<double>(layout.rails());
@@ -81,7 +82,7 @@ Layout one_each(std::span<const Rank> group) {
   return layout;
 }
 
-// Unpipelined: the whole buffer climbs level by level, then descends.
+// Runs without a pipeline: the whole buffer climbs level by level, then descends.
 Schedule stepped_tree(const Layout& layout, const DoubleTree& tree, bool reduces, Steps hop) {
   Schedule schedule;
   const auto level_round = [&](std::size_t level, bool up) {

@@ -1,4 +1,4 @@
-// Double binary trees between nodes, and reductions in the switch of a node.
+// These schedules run double binary trees between nodes, and reductions in the switch of a node.
 #pragma once
 
 #include "workloads/collectives/collectives.hpp"
@@ -9,8 +9,8 @@ Schedule tree_schedule(const Cluster&, Collective, std::span<const Rank>, Detail
 Schedule nvls_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
 Schedule nvls_tree_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
 
-// The edges of a double binary tree over m positions: {child, parent}, two trees. Inner positions
-// of one are leaves of the other, so nobody carries more than his share.
+// A double binary tree over m positions has these edges: {child, parent}, two trees. Inner
+// positions of one are leaves of the other, so nobody carries more than his share.
 struct TreeEdge {
   std::size_t child;
   std::size_t parent;

@@ -59,7 +59,8 @@ struct Batch {
   double full = 0, verified = 0;  // all responses were there; their rewards, too
 };
 
-// Who came last is not who is last, or one learner would have all that took long.
+// Puts groups and samples in the order of prompts: in the order in which they came, one learner
+// would have all that took long.
 void in_order_of_prompts(Batch& batch) {
   std::sort(batch.groups.begin(), batch.groups.end(), [](const auto& a, const auto& b) {
     return a.samples.front().group < b.samples.front().group;
@@ -187,13 +188,15 @@ class Actors {
   // of one step whenever learners begin one.
   bool replaced_at_once() const { return grpo_.async_steps > 0 && grpo_.drop_stale; }
 
-  // In turn more groups are begun than are needed, so that the last ones need not be waited for.
+  // Returns whether more groups are begun than are needed, so that the last ones need not be waited
+  // for: engines and learners take turns then.
   bool begins_more() const { return grpo_.async_steps == 0 && grpo_.oversampling > 1; }
   std::int64_t begun() const {
     return std::llround(std::ceil(grpo_.oversampling * static_cast<double>(grpo_.prompts)));
   }
 
-  // In turn all of a round is waited for, and rounds follow each other until there are enough.
+  // Returns whether all of a round is waited for, and rounds follow each other until there are
+  // enough: engines and learners take turns then.
   bool in_rounds() const { return grpo_.async_steps == 0 && grpo_.round_prompts > 0; }
 
   // There are enough.
@@ -208,7 +211,7 @@ class Actors {
     }
   }
 
-  // What engines gave up is nobody's group any more.
+  // Forgets what engines gave up: it is nobody's group any more.
   void forget_open_groups() {
     prompts_.clear();
     homeless_.clear();
@@ -331,7 +334,7 @@ class Actors {
     for (std::size_t learner = 0; learner < in_.learners; ++learner) hand_over(learner);
   }
 
-  // The learner's next call, to its engine.
+  // Hands the learner's next call to its engine.
   void hand_over(std::size_t learner) {
     std::deque<std::uint32_t>& left = left_[learner];
     if (left.empty()) return;

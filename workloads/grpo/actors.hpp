@@ -1,6 +1,6 @@
-// Steps of a GRPO job over time: prompts, engines, rewards, batches, learners and weight syncs as
-// actors that wait for each other. What runs when depends on how long things take, so the order is
-// found here, with the costs of a training step and of a sync as replays gave them.
+// Steps of a GRPO job are played over time: prompts, engines, rewards, batches, learners and weight
+// syncs are actors that wait for each other. What runs when depends on how long things take, so the
+// order is found here, with the costs of a training step and of a sync as replays gave them.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@
 
 namespace stepsim {
 
-// One optimizer step over micro-batches of so many tokens on each learner.
+// Returns the time of one optimizer step over micro-batches of so many tokens on each learner.
 using TrainingCost = std::function<Seconds(std::span<const double> tokens)>;
 
-// Who reads rows before learners train on them, a call of an engine at a time: the policy, the
+// A scorer reads rows before learners train on them, a call of an engine at a time: the policy, the
 // critic, a frozen model. Learners share out its GPUs; 0: it is on their own.
 struct Scorer {
   std::size_t servers = 0;
   std::function<Seconds(double tokens)> pass;
 };
 
-// Engines that fail alone: a run goes on without them until they are back.
+// Engines may fail alone: a run goes on without them until they are back.
 struct EngineFailures {
   double mtbf = 0;  // of one, while it is up; 0: none fails
   double notice = 0, start = 0;

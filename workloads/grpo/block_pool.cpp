@@ -51,7 +51,7 @@ void BlockPool::take_again(const BlockOwner& owner, std::int64_t blocks) {
   const std::int64_t part = std::min(blocks, entry.blocks);
   free_ -= part;
   entry.blocks -= part;
-  // What it has behind them is of no use to anybody any more.
+  // The owner has no use any more for what it has behind them.
   entry.owned = false;
   if (entry.blocks == 0) unused_.erase(place->second);
   owned_.erase(place);

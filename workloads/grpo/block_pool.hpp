@@ -1,5 +1,5 @@
-// The blocks of an engine's cache. What is given back keeps its content until it is handed out
-// again, the longest unused first.
+// A pool holds the blocks of an engine's cache. What is given back keeps its content until it is
+// handed out again, the longest unused first.
 #pragma once
 
 #include <compare>

@@ -50,17 +50,18 @@ Role together_with(Role role) {
   }
 }
 
-// Down to the narrow vectors of latent attention, whole on every GPU.
+// Returns whether every GPU has it whole, as it has the way down to the narrow vectors of latent
+// attention.
 bool is_whole(Role role) {
   return together_with(role) == Role::narrow_query;
 }
 
-// Of the layers what every GPU has whole: with sequences of its own all but the experts.
+// Returns whether every GPU has the part whole: with sequences of its own all but the experts.
 bool is_whole(const Part& part, bool by_sequence) {
   return is_whole(part.role) || (by_sequence && part.kind != TensorClass::expert);
 }
 
-// Behind what mixes tokens: feed-forward, of experts or not.
+// Counts the blocks behind what mixes tokens: feed-forward, of experts or not.
 std::int64_t following_blocks(const Model& model) {
   return feed_forward_layers(model) + expert_layers(model);
 }
@@ -69,8 +70,9 @@ std::int64_t blocks_of(const Model& model) {
   return attention_layers(model) + mixer_layers(model) + following_blocks(model);
 }
 
-// Of the widest of a layer's blocks while so many tokens go through it: what comes in, its sum with
-// what came before and its norm, then both halves of what is multiplied, and their product.
+// Returns what the widest of a layer's blocks holds while so many tokens go through it: what comes
+// in, its sum with what came before and its norm, then both halves of what is multiplied, and their
+// product.
 double widest_block(const Model& model, double tokens, double gpus) {
   const auto between = [](std::int64_t wide, bool gated) {
     return width(gated ? 3 : 2) * width(wide);
@@ -255,7 +257,7 @@ void DecodeModel::add_mixers(const Cluster& cluster, const Model& model, const E
   mix_per_token_ = (seconds(many) - mix_start_) / many / gpus;
 }
 
-// How states and keys and values share the cache.
+// Adds the cache, which states share with keys and values.
 void DecodeModel::add_cache(const Model& model, const EngineStack& stack) {
   const double attend = width(attention_layers(model)), states = states_kept_ * state_bytes_;
   if (stack.mixers.states == StatePlace::pool) {
@@ -280,7 +282,7 @@ void DecodeModel::add_cache(const Model& model, const EngineStack& stack) {
   bytes_per_token_ = of_tokens * layers * layer_token_bytes_;
 }
 
-// What the host spends on a step, and kernels so small that their number counts.
+// Adds what the host spends on a step, and kernels so small that their number counts.
 void DecodeModel::add_host(const Cluster& cluster, const Model& model, const EngineStack& stack,
                            const Grpo& grpo) {
   const Gpu& gpu = cluster.gpu;
@@ -308,8 +310,8 @@ void DecodeModel::add_host(const Cluster& cluster, const Model& model, const Eng
   }
 }
 
-// A reduction behind each block, two in most layers, each of a row for every token. What is fastest
-// depends on their size.
+// Adds a reduction behind each block, two in most layers, each of a row for every token. What is
+// fastest depends on their size.
 void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
                                  const EngineStack::Reduction& own, std::uint32_t gpus) {
   if (gpus < 2) return;
@@ -444,8 +446,9 @@ double DecodeModel::looked_at(double sequences, double cached) const {
   return full_layers_ * cached + window_layers_ * windowed;
 }
 
-// What is cached is read once for all heads that share it, or by each of them. Latent vectors are
-// shared by all, so their products may take longer than their reading.
+// Returns the time of attention. What is cached is read once for all heads that share it, or by
+// each of them. Latent vectors are shared by all, so their products may take longer than their
+// reading.
 double DecodeModel::attend(double looked_at, double readers) const {
   const double passed = looked_at * layer_token_bytes_ * own_share_ / stream_;
   return std::max(readers * passed, looked_at * attention_per_cached_) + copies_ * passed;
@@ -458,7 +461,7 @@ double DecodeModel::mix(const StepBatch& b) const {
   return b.decoding * 2 * state_bytes_ / stream_ + prompts;
 }
 
-// What a GPU does for its own sequences.
+// Returns the time that a GPU takes for its own sequences.
 double DecodeModel::own_time(const StepBatch& b, double padded_rows) const {
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
   return small_ + own_products(padded_rows) + head(b.decoding + b.sampled) +

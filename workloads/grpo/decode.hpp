@@ -1,4 +1,4 @@
-// What one step of an inference engine costs, and how many tokens its cache holds.
+// This says what one step of an inference engine costs, and how many tokens its cache holds.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace stepsim {
 
-// What is computed together.
+// A batch is what is computed together.
 struct StepBatch {
   double decoding = 0;  // sequences that get one token each
   double cached = 0;    // tokens of context that these have in all
@@ -22,7 +22,7 @@ struct StepBatch {
   double sampled = 0;   // prompts whose end is among them: each gets a token too
 };
 
-// What so many GPUs of an engine cannot share, in words. They have whole heads; a group of
+// Says in words what so many GPUs of an engine cannot share. They have whole heads; a group of
 // key-value heads that are fewer than they is copied, as is a single one of a state
 // (models/llama.py of vllm-project/vllm and of sgl-project/sglang: total_num_kv_heads % tp_size or
 // the other way).
@@ -34,25 +34,27 @@ class DecodeModel {
               const Grpo& grpo);
 
   double step(const StepBatch& batch) const;
-  // Of GPUs that have sequences of their own: attention of each, experts of all together.
+  // Returns the step's time on GPUs that have sequences of their own: attention of each, experts of
+  // all together.
   double step(std::span<const StepBatch> ranks) const;
   // One token for each of `sequences`, which have `cached` tokens of context in all.
   double iteration(double sequences, double cached) const;
-  // So many iterations one after the other, the context growing, none shorter than `pace`.
+  // Returns the time of so many iterations one after the other, the context growing, none shorter
+  // than `pace`.
   double steps(double sequences, double cached, std::int64_t count, double pace) const;
-  // The part of an iteration that grows with the context, for each cached token.
+  // Returns the part of an iteration that grows with the context, for each cached token.
   double per_cached(double sequences, double cached) const;
   double pairs_of(double tokens) const;  // of one causal prompt
 
-  // As if generating cost no time.
+  // Makes all steps take no time.
   void set_free() { free_ = true; }
 
   double weight_bytes() const { return weight_bytes_; }  // of one GPU
   double cache_bytes() const { return cache_bytes_; }    // of one GPU; not above zero: no start
   double bytes_per_token() const { return bytes_per_token_; }
   double capacity() const;  // tokens that the engine's cache holds
-  // Of its tokens those that a sequence of so many takes: its own, or blocks for them and for the
-  // states of layers without attention.
+  // Returns how many of the cache's tokens a sequence of so many takes: its own, or blocks for them
+  // and for the states of layers without attention.
   double taken_by(double tokens) const;
   double block() const { return block_; }  // tokens that are handed out together
   std::int64_t state_blocks() const { return state_blocks_; }  // of a sequence, whatever its length
@@ -70,7 +72,7 @@ class DecodeModel {
     double per_token = 0;  // of them that a token meets
     bool head = false;     // only rows that a token is drawn from
   };
-  // A way to reduce so many rows at most between the engine's GPUs.
+  // This is a way to reduce so many rows at most between the engine's GPUs.
   struct Reduction {
     double fixed = 0, per_row = 0, most = 0;
   };
@@ -92,7 +94,7 @@ class DecodeModel {
   double reductions(double rows) const;
   double expert_share(double tokens_each) const;
   double padded(double tokens, bool prompts) const;
-  // Tokens of the cache that an iteration looks at, in all layers.
+  // Returns the tokens of the cache that an iteration looks at, in all layers.
   double looked_at(double sequences, double cached) const;
   double attend(double looked_at, double readers) const;  // seconds
   double mix(const StepBatch& batch) const;  // of layers without attention, beside products
@@ -115,7 +117,8 @@ class DecodeModel {
   double own_share_ = 0;  // of a sequence's cache that a GPU looks at
   double full_layers_ = 0, window_layers_ = 0, window_ = 0, layer_token_bytes_ = 0;
   std::int64_t batches_ = 1;
-  // Of layers without attention. What they do over prompts: once a step, and for each token.
+  // These are for layers without attention: what they do over prompts, once a step and for each
+  // token.
   double mixers_ = 0, state_bytes_ = 0, mix_start_ = 0, mix_per_token_ = 0;
   double states_kept_ = 1;  // of a sequence in each of them
   double pool_bytes_ = 0;   // that their states have for themselves

@@ -45,7 +45,7 @@ double Engine::seconds_of(std::int64_t steps) const {
 double Engine::steps_time(std::int64_t steps) const {
   if (batches_.size() == 1 && batches_.front().prompt == 0)
     return decode_->steps(batches_.front().decoding, batches_.front().cached, steps, pace_);
-  // Which GPU ends last may change from step to step.
+  // The GPU that ends last may change from step to step.
   std::vector<StepBatch> ranks = batches_;
   double seconds = 0;
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -76,12 +76,14 @@ std::int64_t Engine::blocks_of(std::int64_t tokens) const {
   return (tokens + block_tokens_ - 1) / block_tokens_;
 }
 
-// Without a division: most steps of most sequences stay within their last block.
+// Returns whether its blocks are enough. It needs no division: most steps of most sequences stay
+// within their last block.
 bool Engine::has_blocks_for(const Held& held, std::int64_t tokens) const {
   return held.computed + tokens <= (held.shared + held.own) * block_tokens_;
 }
 
-// Whole blocks of the prompt; the last token is always computed, as an answer begins with it.
+// Counts the whole blocks of the prompt; the last token is always computed, as an answer begins
+// with it.
 std::int64_t Engine::shareable(const Sequence& sequence) const {
   if (!limits_.prefix_caching) return 0;
   return (sequence.prompt - 1) / block_tokens_;
@@ -104,7 +106,7 @@ Engine::Found Engine::look_up(const Held& next) const {
   return found;
 }
 
-// Blocks for so many tokens more; false: there are not enough.
+// Takes blocks for so many tokens more. Returns false where there are not enough.
 bool Engine::grow(Held& held, std::int64_t tokens) {
   if (has_blocks_for(held, tokens)) {
     if (held.provides) show_prompt(held, tokens);
@@ -153,7 +155,7 @@ void Engine::leave(const Held& held, bool comes_back) {
   pool.give_back({s.group, s.sample}, kept);
   if (!limits_.prefix_caching) return;
   const auto prompt = prompts_.find({held.rank, s.group});
-  // Who computes it has alone what is not full.
+  // The sequence that computes the prompt has alone the blocks that are not full.
   if (held.provides) {
     pool.give_back(prompt->second.blocks - prompt->second.found);
     prompt->second.blocks = prompt->second.found;
@@ -195,7 +197,7 @@ void Engine::lose(Sequence& sequence) {
   sequence.mixed = false;
 }
 
-// Who came first is the first to come back.
+// Takes all sequences off; those that came first are the first to come back.
 void Engine::empty() {
   empties_ = false;
   while (!running_.empty()) {
@@ -213,7 +215,8 @@ void Engine::empty() {
 
 // ---- one step
 
-// Running sequences in the order of their coming; who finds no block puts out who came last.
+// Schedules running sequences in the order of their coming; one that finds no block puts out the
+// one that came last.
 void Engine::schedule_running() {
   const auto older = [&](std::size_t place) {
     const auto end = running_.begin() + static_cast<std::ptrdiff_t>(place);
@@ -239,7 +242,7 @@ void Engine::schedule_running() {
   }
 }
 
-// Cache for its own answer and for a share of the others'.
+// Returns whether there is cache for its own answer and for a share of the others'.
 bool Engine::reserved(const Held& next) const {
   const Reservation& reserve = limits_.reserve;
   if (!reserve.any() || !holds(running_, next.rank, &Held::rank)) return true;
@@ -259,7 +262,8 @@ bool Engine::reserved(const Held& next) const {
   return stored + needed <= limits_.cache;
 }
 
-// Who runs fewest of those that can take one more in this step; none: the number of ranks.
+// Returns the rank that runs fewest sequences of those that can take one more in this step; none:
+// the number of ranks.
 std::size_t Engine::rank_with_room() const {
   if (pools_.size() == 1) {
     const bool room = budget_.front() > 0 && std::ssize(running_) < limits_.sequences;
@@ -317,7 +321,7 @@ void Engine::lower_share(std::int64_t steps) {
   share_ = std::max(r.last, share_ - each * static_cast<double>(steps));
 }
 
-// So many tokens of it are in the step, and this is what they add to it.
+// Plans so many tokens of the sequence in this step, and adds them to the batch.
 void Engine::plan(Held& held, std::int64_t planned) {
   held.planned = planned;
   budget_[held.rank] -= planned;
@@ -331,7 +335,7 @@ void Engine::plan(Held& held, std::int64_t planned) {
   }
 }
 
-// Of a prompt, or of what is computed again.
+// Adds tokens of a prompt, or of what is computed again.
 void Engine::plan_prompt(const Held& held) {
   StepBatch& batch = batches_[held.rank];
   const auto from = static_cast<double>(held.computed);
@@ -343,7 +347,7 @@ void Engine::plan_prompt(const Held& held) {
       static_cast<double>(std::clamp<std::int64_t>(held.reached - held.computed, 0, held.planned));
 }
 
-// Nothing is planned of any sequence yet.
+// Plans a step; nothing is planned of any sequence yet.
 void Engine::schedule() {
   preempted_ = false;
   batches_.assign(pools_.size(), {});
@@ -371,7 +375,7 @@ void Engine::schedule() {
 
 // ---- steps that are alike
 
-// Nothing but the running sequences can be scheduled until one of them is done.
+// Returns whether nothing but the running sequences can be scheduled until one of them is done.
 bool Engine::block_may_go_on() const {
   if (together(&StepBatch::prompt) > 0 ||
       together(&StepBatch::decoding) < static_cast<double>(running_.size()))
@@ -391,8 +395,9 @@ bool Engine::surely_fit(std::int64_t steps) const {
   return true;
 }
 
-// Sequences whose last blocks have room for equally many tokens are counted together: there are as
-// few such numbers as a block has tokens, so no guess looks at all sequences.
+// Returns how many steps fit. Sequences whose last blocks have room for equally many tokens are
+// counted together: there are as few such numbers as a block has tokens, so no guess looks at all
+// sequences.
 std::int64_t Engine::most_steps(std::size_t rank, std::int64_t most) const {
   std::vector<std::pair<std::int64_t, std::int64_t>> alike;  // tokens, sequences
   std::vector<std::size_t> places(static_cast<std::size_t>(block_tokens_) + 1, alike.max_size());

@@ -1,6 +1,6 @@
-// One inference engine: continuous batching over a cache of fixed size, step by step as vLLM's
-// scheduler does it. Each step has a budget of tokens that running sequences use first and prompts
-// fill up. Steps in which nothing is scheduled anew are taken together as a block.
+// This is one inference engine: continuous batching over a cache of fixed size, step by step as
+// vLLM's scheduler does it. Each step has a budget of tokens that running sequences use first and
+// prompts fill up. Steps in which nothing is scheduled anew are taken together as a block.
 #pragma once
 
 #include <array>
@@ -56,7 +56,7 @@ struct Sequence {
   double first_token = 0;          // when it was made
 };
 
-// Steps that ran with one and the same batch.
+// The steps of a block ran with one and the same batch.
 struct StepBlock {
   double start = 0, end = 0;
   double sequences = 0;  // that are running
@@ -89,7 +89,7 @@ class Engine {
   std::int64_t held() const { return held_; }
   // When the current block ends; infinity: nothing runs.
   double next() const { return running_block_ ? block_.end : never; }
-  // Seconds of a step of the current block; 0: nothing runs.
+  // Returns the seconds of a step of the current block; 0: nothing runs.
   double iteration() const;
   // Steps until everything is done that it has now, if nothing waited for a place.
   double iterations_left() const;
@@ -107,7 +107,8 @@ class Engine {
   // Fails in the middle of a step. What it had is lost: these have to be begun anew elsewhere.
   std::vector<Sequence> fail(double now);
   void start_again(double now, std::int64_t version);
-  // While weights arrive tensor by tensor: at most one step per this time. 0: no limit.
+  // Limits the engine, while weights arrive tensor by tensor, to one step per this time. 0: no
+  // limit.
   void pace(double now, double seconds);
   void set_version(std::int64_t version);
 
@@ -136,7 +137,7 @@ class Engine {
     std::int64_t sharers = 0, blocks = 0;
     std::int64_t found = 0;  // of these, by others
   };
-  // What a sequence would find in the cache, and from where it has to go on.
+  // This is what a sequence would find in the cache, and from where it has to go on.
   struct Found {
     std::int64_t live = 0, kept = 0, own = 0;  // blocks: held by its group, left over of it, of it
     std::int64_t start = 0;                    // tokens

@@ -1,4 +1,4 @@
-// An inference engine as data: what its kernels reach, how it schedules, what its host thread
+// An inference engine is data: what its kernels reach, how it schedules, what its host thread
 // spends, what it keeps.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace stepsim {
 
-// How often the cache is read when prompts are in the batch, by attention kernels that were written
-// for another generation of GPUs.
+// This says how often the cache is read when prompts are in the batch, by attention kernels that
+// were written for another generation of GPUs.
 enum class MixedReads : std::uint8_t { shared, per_query_head };
 inline constexpr std::array<std::string_view, 2> mixed_reads_names{"shared", "per_query_head"};
 
@@ -26,10 +26,10 @@ enum class StepOrder : std::uint8_t { mixed, prompts_first, whole_batches };
 inline constexpr std::array<std::string_view, 3> step_order_names{"mixed", "prompts_first",
                                                                   "whole_batches"};
 
-// Where states of layers without attention are. pages: in blocks of the cache, each of as many
-// layers as the rarer kind has; a block holds so many tokens that keys and values of a layer need
-// as much as a state. rows: in as many blocks as their bytes need. pool: in memory of their own, a
-// share of the cache's.
+// This says where states of layers without attention are. pages: in blocks of the cache, each of as
+// many layers as the rarer kind has; a block holds so many tokens that keys and values of a layer
+// need as much as a state. rows: in as many blocks as their bytes need. pool: in memory of their
+// own, a share of the cache's.
 enum class StatePlace : std::uint8_t { pages, rows, pool };
 inline constexpr std::array<std::string_view, 3> state_place_names{"pages", "rows", "pool"};
 
@@ -53,11 +53,13 @@ struct EngineStack {
     std::vector<ExpertRate> experts_later;  // on GPUs with kernels of their generation
   } kernels;
   MixedReads mixed_reads = MixedReads::shared;
-  // Models with experts: each GPU has the cache of sequences of its own, not of heads of all.
+  // If this is set, each GPU has, in models with experts, the cache of sequences of its own, not of
+  // heads of all.
   bool attention_by_sequence = false;
-  // With weights in 8 bits keys and values have 8 bits too, unless somebody says otherwise.
+  // If this is set, keys and values have 8 bits where weights have, unless somebody says otherwise.
   bool cache_follows_weights = false;
-  // The learner itself, with the weights that it trains: nothing is sent, and nothing falls asleep.
+  // If this is set, the engine is the learner itself, with the weights that it trains: nothing is
+  // sent, and nothing falls asleep.
   bool own_weights = false;
   // Keys and values of each step are put behind a copy of the others'.
   bool copies_cache = false;
@@ -71,7 +73,7 @@ struct EngineStack {
   struct Graphs {
     Constant<Ratio> step;     // batches are padded to a multiple of it
     Constant<Ratio> largest;  // tokens; larger ones are not padded
-    // Where these are listed, only steps without prompts are padded, and those to one of these.
+    // If these are listed, only steps without prompts are padded, and those to one of these.
     std::vector<double> answers{};
   } graphs;
   struct Eager {
@@ -107,7 +109,8 @@ struct EngineStack {
     Constant<Bytes> overhead;  // of each GPU's process, beside weights and cache
     Constant<Ratio> block;     // tokens that are handed out together
     bool of_free = false;      // the cache gets a share of what is left, not what a share leaves
-    // Where the cache's size is found by running the largest batch first: what that takes is kept.
+    // If this is set, the cache's size is found by running the largest batch first: what that takes
+    // is kept.
     bool profiled = false;
     Constant<Bytes> communication{};  // more of `overhead` where an engine has several GPUs
     Constant<Bytes> logits{};         // of each sequence and entry of the vocabulary, in that batch
@@ -124,7 +127,8 @@ struct EngineStack {
     StatePlace states = StatePlace::rows;
     Constant<Ratio> share{};  // of the cache's memory that a pool has
     Constant<Ratio> found{};  // states of a sequence in each layer where prefixes are found again
-    // Pages: up to how many times as many layers of the other kind the rarer one is padded.
+    // The rarer kind of layers is padded up to so many times as many layers of the other kind,
+    // where states are in pages.
     Constant<Ratio> padded{};
     bool wide = false;  // all in 32 bits, whatever models say
     // Over prompts kernels are those of training: workloads/mixers.yaml, operators.yaml.
@@ -159,7 +163,7 @@ struct EngineStack {
     Constant<Seconds> rank;         // each further GPU of an engine
   } start;
 
-  // What its server takes on a GPU.
+  // Returns what the stack's server takes on a GPU.
   Limits served_on(const Gpu& gpu) const;
 };
 

@@ -1,6 +1,5 @@
-// Group-relative policy optimisation as a job: engines that generate, learners that train, weights
-// that go from these to those. Field names follow what they mean, keys in files follow
-// open-instruct.
+// Group-relative policy optimisation is a job: engines generate, learners train, and weights go
+// from these to those. Field names follow what they mean, keys in files follow open-instruct.
 #pragma once
 
 #include <array>
@@ -13,14 +12,14 @@
 
 namespace stepsim {
 
-// How weights reach the engines. v1: a call to every engine for each tensor, served between two
-// decode iterations. v2: one call for all tensors, then broadcasts; the engines stand still during
-// those. v3: the engines are put to sleep first and woken afterwards. buckets: tensors are packed
-// until a bucket is full, and each bucket is one call and one broadcast; colocated, one handle of
-// its memory. host_buckets: each learner puts a part of the model into pinned host memory; buckets
-// of it are copied up by all learners at once and broadcast one after the other, while engines load
-// the one before. files: the first learner writes a checkpoint, which engines read. Engines stand
-// still meanwhile.
+// This says how weights reach the engines. v1: a call to every engine for each tensor, served
+// between two decode iterations. v2: one call for all tensors, then broadcasts; the engines stand
+// still during those. v3: the engines are put to sleep first and woken afterwards. buckets: tensors
+// are packed until a bucket is full, and each bucket is one call and one broadcast; colocated, one
+// handle of its memory. host_buckets: each learner puts a part of the model into pinned host
+// memory; buckets of it are copied up by all learners at once and broadcast one after the other,
+// while engines load the one before. files: the first learner writes a checkpoint, which engines
+// read. Engines stand still meanwhile.
 enum class SyncProtocol : std::uint8_t { v1, v2, v3, buckets, host_buckets, files };
 inline constexpr std::array<std::string_view, 6> sync_protocol_names{
     "v1", "v2", "v3", "buckets", "host_buckets", "files"};
@@ -36,8 +35,8 @@ inline constexpr std::array<std::string_view, 2> broadcast_shape_names{"pipeline
 enum class GrpoLayout : std::uint8_t { separate, colocated };
 inline constexpr std::array<std::string_view, 2> grpo_layout_names{"separate", "colocated"};
 
-// What learners' states wait in. Pinned memory is copied to as fast as the link goes; of pageable
-// memory every page is new, and one thread of the process fills it.
+// Learners' states wait in this memory. Pinned memory is copied to as fast as the link goes; every
+// page of pageable memory is new, and one thread of the process fills it.
 enum class ParkMemory : std::uint8_t { pinned, pageable };
 inline constexpr std::array<std::string_view, 2> park_memory_names{"pinned", "pageable"};
 
@@ -52,12 +51,12 @@ enum class LengthKind : std::uint8_t { fixed, lognormal, empirical };
 inline constexpr std::array<std::string_view, 3> length_kind_names{"fixed", "lognormal",
                                                                    "empirical"};
 
-// In how many bits an engine keeps its weights, or keys and values. fp8 weights are multiplied in 8
-// bits where the GPU can.
+// This says in how many bits an engine keeps its weights, or keys and values. fp8 weights are
+// multiplied in 8 bits where the GPU can.
 enum class EngineBits : std::uint8_t { half, fp8 };
 inline constexpr std::array<std::string_view, 2> engine_bits_names{"bf16", "fp8"};
 
-// Tokens of a response. All are cut off at the job's response_length.
+// These are the tokens of a response. All are cut off at the job's response_length.
 struct ResponseLengths {
   LengthKind kind = LengthKind::lognormal;
   double mean = 0;                 // of the distribution before it is cut
@@ -68,7 +67,8 @@ struct ResponseLengths {
   std::uint64_t seed = 1;
 };
 
-// What breaks a run now and then, and what it goes on from. No node fails: mtbf is 0.
+// Failures break a run now and then; this says how often, and what it goes on from. No node fails
+// if mtbf is 0.
 struct Failures {
   Seconds mtbf{};                // of a node, mean
   std::int64_t save_steps = 0;   // between checkpoints; 0: as often as costs least
@@ -102,8 +102,8 @@ struct Grpo {
   bool prefix_caching = false;
   bool park_learners = false;  // colocated: states wait in host memory while engines generate
   ParkMemory park_memory = ParkMemory::pinned;
-  // Colocated engines while GPUs learn. 0: they stay awake, and keep their memory; 1: weights wait
-  // in host memory; 2: they are given up.
+  // This says what colocated engines do while GPUs learn. 0: they stay awake, and keep their
+  // memory; 1: weights wait in host memory; 2: they are given up.
   std::optional<std::int64_t> sleep_level;  // nothing: what the engine's file says
   bool filter_zero_std = true;
   bool active_sampling = false;  // fill up until `prompts` groups have a signal
@@ -133,8 +133,9 @@ struct Grpo {
   Seconds sync_interval{};       // from the end of a sync to the next one, at least
   std::int64_t async_steps = 8;  // steps that generation may be ahead; 0: in turn
 
-  // Sequences that a learner hands to an engine at a time. It waits for them, has them scored, and
-  // hands over the next ones; an engine takes such calls one after the other. 0: engines get all.
+  // A learner hands so many sequences to an engine at a time. It waits for them, has them scored,
+  // and hands over the next ones; an engine takes such calls one after the other. 0: engines get
+  // all.
   std::int64_t rollout_at_once = 0;
 
   std::int64_t prompts = 16;  // U: groups of a step
@@ -148,12 +149,14 @@ struct Grpo {
   Seconds reward_latency{};
   Seconds verify_time{};       // of a response, when all of a step's are there
   std::int64_t verifiers = 1;  // processes that share them
-  // In turn: groups that are begun for each that is trained on. When there are enough engines stop.
-  // With partial rollouts what is not done goes on in the next step, without them it is given up.
+  // If engines and learners take turns, so many groups are begun for each that is trained on. When
+  // there are enough engines stop. With partial rollouts what is not done goes on in the next step,
+  // without them it is given up.
   double oversampling = 1;
   bool partial_rollouts = false;
-  // In turn: groups of a round, all of which are waited for. Rounds follow each other until
-  // `prompts` groups have a signal; those above that are thrown away. 0: there are no rounds.
+  // If engines and learners take turns, this many groups are a round, all of which are waited for.
+  // Rounds follow each other until `prompts` groups have a signal; those above that are thrown
+  // away. 0: there are no rounds.
   std::int64_t round_prompts = 0;
   double zero_std_fraction = 0;  // groups without a signal: all rewards equal
 

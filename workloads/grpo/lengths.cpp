@@ -6,7 +6,7 @@
 namespace stepsim {
 namespace {
 
-// A stream of its own for each (seed, purpose, group, sample): what one draw is does not depend on
+// Each (seed, purpose, group, sample) has a stream of its own: what one draw is does not depend on
 // how many were drawn before.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
@@ -15,7 +15,7 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Between 0 and 1, neither of them.
+// Returns a number between 0 and 1, neither of them.
 double uniform(std::uint64_t seed, std::uint64_t purpose, std::uint64_t group,
                std::uint64_t sample) {
   const std::uint64_t bits = mixed(mixed(mixed(mixed(seed) + purpose) + group) + sample);
@@ -62,7 +62,7 @@ double mean_response(const Grpo& grpo) {
     return sum / static_cast<double>(l.list.size());
   }
   if (l.kind == LengthKind::fixed || l.sigma <= 0) return std::min(l.mean, limit);
-  // E[min(X, c)] of a lognormal X.
+  // This is E[min(X, c)] of a lognormal X.
   const double d = (std::log(limit / l.mean) + l.sigma * l.sigma / 2) / l.sigma;
   return l.mean * below(d - l.sigma) + limit * below(-d);
 }

@@ -1,4 +1,5 @@
-// How long responses are: drawn by group and sample, so that every layout sees the same ones.
+// This says how long responses are: drawn by group and sample, so that every layout sees the same
+// ones.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +8,20 @@
 
 namespace stepsim {
 
-// What is taken where nobody says how long responses are, as shares of their limit: lognormal, and
+// This is taken where nobody says how long responses are, as shares of their limit: lognormal, and
 // half as long to nearly all of them cut.
 struct GuessedLengths {
   double mean = 1.0 / 3, low = 1.0 / 6, high = 0.95;
 };
 inline constexpr GuessedLengths guessed_lengths;
 
-// Tokens of one response, between 1 and the job's limit.
+// Returns the tokens of one response, between 1 and the job's limit.
 std::int64_t response_tokens(const Grpo& grpo, std::uint64_t group, std::uint64_t sample);
 
-// Whether all rewards of a group are equal, so that nothing can be learnt from it.
+// Returns whether all rewards of a group are equal, so that nothing can be learnt from it.
 bool without_signal(const Grpo& grpo, std::uint64_t group);
 
-// The mean over the distribution, cut at the limit.
+// Returns the mean over the distribution, cut at the limit.
 double mean_response(const Grpo& grpo);
 
 // Lognormal lengths that have this mean behind the cut.

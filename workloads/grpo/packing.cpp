@@ -36,7 +36,7 @@ Updates in_packs(const Grpo& grpo, std::span<const std::int64_t> sequences, std:
   return result;
 }
 
-// One update: each learner cuts its share into as many equal micro-batches as the learner that
+// Cuts one update: each learner cuts its share into as many equal micro-batches as the learner that
 // needs most.
 std::vector<double> shared_round(std::span<const std::int64_t> sequences, std::int64_t limit,
                                  std::size_t learners) {
@@ -56,7 +56,8 @@ std::vector<double> shared_round(std::span<const std::int64_t> sequences, std::i
   return std::vector<double>(static_cast<std::size_t>(count), most / count);
 }
 
-// The same in rows that are not padded: a micro-batch is full with so many, or with `limit` tokens.
+// Does the same in rows that are not padded: a micro-batch is full with so many, or with `limit`
+// tokens.
 std::vector<double> counted_round(std::span<const std::int64_t> sequences, std::int64_t rows,
                                   std::int64_t limit, std::size_t learners) {
   std::vector<double> rounds;
@@ -78,7 +79,7 @@ std::vector<double> counted_round(std::span<const std::int64_t> sequences, std::
   return rounds;
 }
 
-// The same in rows that are padded: who has the longest row of a round sets its time.
+// Does the same in rows that are padded: the learner with the longest row of a round sets its time.
 std::vector<double> padded_round(std::span<const std::int64_t> sequences, std::size_t rows,
                                  std::size_t learners) {
   std::vector<double> rounds;

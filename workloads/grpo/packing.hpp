@@ -1,4 +1,4 @@
-// Responses of a batch become what learners work on.
+// These make of a batch's responses what learners work on.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct Packed {
   double dropped = 0;         // in packs beyond the multiple
 };
 
-// Greedy, in the order of arrival. Packs hold at most `pack_length` tokens, and fewer when that
-// gives every learner one. What is left over behind the last multiple of `learners` is not trained
-// on.
+// Packs greedily, in the order of arrival. Packs hold at most `pack_length` tokens, and fewer when
+// that gives every learner one. What is left over behind the last multiple of `learners` is not
+// trained on.
 Packed pack(std::span<const std::int64_t> sequences, std::int64_t pack_length,
             std::size_t learners);
 
@@ -25,8 +25,8 @@ Packed pack(std::span<const std::int64_t> sequences, std::int64_t pack_length,
 // many as a simulation draws, and not more than suffice to know the tail.
 std::int64_t longest_rows(const Grpo& grpo);
 
-// All learners' micro-batches of one optimizer step after the other. Learners meet in every
-// collective, so the longest micro-batch of a round sets its time.
+// These are all learners' micro-batches of one optimizer step after the other. Learners meet in
+// every collective, so the longest micro-batch of a round sets its time.
 struct Updates {
   std::vector<std::vector<double>> rounds;  // [update][round]: tokens of the longest
   double micro_batches = 0;                 // of all learners

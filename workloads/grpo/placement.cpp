@@ -28,7 +28,7 @@ std::vector<std::uint32_t> first_gpus(const Cluster& cluster, std::uint32_t coun
 
 namespace {
 
-// The cluster's last GPUs, in this order.
+// Places models on the cluster's last GPUs, in this order.
 void place_models(const Cluster& cluster, const OwnGpus& own, Placement& placement) {
   Rank next = cluster.ranks() - std::min(cluster.ranks(), own.all());
   const auto take = [&](Group& group, std::uint32_t count) {

@@ -1,4 +1,4 @@
-// Which GPUs learn and which generate.
+// A placement says which GPUs learn and which generate.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ Cluster learner_cluster(const Cluster& cluster, const Grpo& grpo);
 // The nodes that these ranks are on, with only their GPUs.
 Cluster cluster_of(const Cluster& cluster, const Group& ranks);
 
-// The first so many GPUs, node by node.
+// Returns the first so many GPUs, node by node.
 std::vector<std::uint32_t> first_gpus(const Cluster& cluster, std::uint32_t count);
 
 }  // namespace stepsim

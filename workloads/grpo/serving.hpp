@@ -29,7 +29,7 @@ struct Served {
   EngineTotals totals{};
 };
 
-// What an engine takes at most: from its file, or as a job says.
+// Returns what an engine takes at most: from its file, or as a job says.
 EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, const Grpo& grpo);
 
 // Throws UserError when no request finds room.

@@ -12,7 +12,7 @@ namespace stepsim {
 namespace {
 
 Group receivers(const SyncInput& input) {
-  // From host memory everybody gets what all others have.
+  // Everybody gets from host memory what all others have.
   if (input.grpo.protocol == SyncProtocol::host_buckets) {
     Group all = input.placement.learners;
     if (input.grpo.layout == GrpoLayout::separate)
@@ -52,7 +52,7 @@ Schedule flat(const Group& group) {
   return {round_of(std::move(legs))};
 }
 
-// Gloo: whoever has it sends the whole of it on, to twice as many in every round.
+// Sends as Gloo does: whoever has it sends the whole of it on, to twice as many in every round.
 Schedule binomial(const Group& group) {
   Schedule schedule;
   for (std::size_t have = 1; have < group.size(); have *= 2) {
@@ -74,8 +74,8 @@ CollectivePlan gloo_plan(const SyncInput& input, const Group& group) {
   return plan;
 }
 
-// Of the tensors that travel. Matrices of layers in 8 bits have a tensor of scales beside them, one
-// for each block of so many numbers.
+// Adds the sizes of the tensors that travel. Matrices of layers in 8 bits have a tensor of scales
+// beside them, one for each block of so many numbers.
 void add_sizes(const std::vector<Module>& modules, std::int64_t narrow_from,
                std::vector<double>& bytes) {
   constexpr double block = 128 * 128, scale = 4;
@@ -88,7 +88,7 @@ void add_sizes(const std::vector<Module>& modules, std::int64_t narrow_from,
     }
 }
 
-// Embedding and head first, then the layers.
+// Returns the sizes of embedding and head first, then of the layers.
 std::vector<double> sizes_of(const SyncInput& input, std::span<const std::int64_t> layers) {
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max(), rows = 16;
   const bool narrow = input.grpo.sent == EngineBits::fp8;
@@ -106,7 +106,7 @@ std::vector<double> sizes_of(const SyncInput& input, std::span<const std::int64_
   return bytes;
 }
 
-// What weights travel by passes host memory.
+// Returns whether weights travel through host memory.
 bool copies_to_host(const Grpo& grpo) {
   return grpo.protocol == SyncProtocol::host_buckets || grpo.protocol == SyncProtocol::files;
 }
@@ -216,7 +216,7 @@ class SyncWriter {
   }
   void all_loaded() { builder_.wait(Stream::host, Stream::compute); }
 
-  // To every engine.
+  // Returns the seconds of a call to every engine.
   double call() const {
     const EngineStack::Sync& costs = input_.stack.sync;
     const double engines = static_cast<double>(input_.placement.engines.size());
@@ -266,7 +266,7 @@ double sum_of(std::span<const double> bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), 0.0);
 }
 
-// What comes before anything is sent, while engines still generate.
+// Writes what comes before anything is sent, while engines still generate.
 void prepare(const SyncInput& input, std::span<const double> sizes, SyncWriter& writer) {
   const Grpo& grpo = input.grpo;
   const bool colocated = grpo.layout == GrpoLayout::colocated;

@@ -1,4 +1,5 @@
-// One weight sync as a program: sharded learners gather, the first of them sends to all engines.
+// This is one weight sync as a program: sharded learners gather, the first of them sends to all
+// engines.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace stepsim {
 
-// What a GPU that learns and generates in turn copies and maps at its turns, in bytes.
+// This is what a GPU that learns and generates in turn copies and maps at its turns, in bytes.
 struct TurnBytes {
   double states = 0;      // of the learner: out before weights are sent, in again behind
   double parameters = 0;  // out when they have been sent
@@ -36,9 +37,9 @@ struct SyncInput {
   bool sharded() const { return holders.size() > 1; }
 };
 
-// Embedding, head and these layers; layers follow each other without overlap, so the time of
-// further ones is the difference that one of their kind makes. Buckets reach over layers: all are
-// written.
+// The program has embedding, head and these layers; layers follow each other without overlap, so
+// the time of others is the difference that one of their kind makes. Buckets reach over layers: all
+// are written.
 struct SyncProgram {
   Traffic traffic;
   OpGraph graph;
@@ -47,8 +48,8 @@ struct SyncProgram {
 };
 SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> layers);
 
-// What has a name of its own in that: the engine falls asleep or wakes; a checkpoint becomes a
-// file; weights on their way.
+// These operations of a sync have names of their own: the engine falls asleep or wakes; a
+// checkpoint becomes a file; weights are on their way.
 inline constexpr std::string_view sleep_name = "sleep", wake_name = "wake", written_name = "write";
 inline constexpr std::array<std::string_view, 2> sent_names{"fill", "broadcast"};
 
@@ -58,10 +59,10 @@ SyncProgram build_return(const SyncInput& input, double bytes);
 
 std::int64_t tensors_of(const Model& model);
 
-// Of tensors that are sent together.
+// Returns the bytes of tensors that are sent together.
 double bucket_bytes(const SyncInput& input);
 
-// What the engines' broadcast is made of, for a test to count.
+// Returns what the engines' broadcast is made of, for a test to count.
 CollectivePlan broadcast_plan(const SyncInput& input);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// What a weight sync costs, and what it waits for in engines that are at work.
+// This says what a weight sync costs, and what it waits for in engines that are at work.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-// Without waiting for engines; the wait for iterations under way comes on top.
+// This is the cost without waiting for engines; the wait for iterations under way comes on top.
 struct SyncCost {
   Seconds gather;    // before anything is sent, while the engines generate
   Seconds send;      // the rest: gathers between sends, calls, broadcasts, loading
@@ -18,12 +18,13 @@ struct SyncCost {
   Seconds pause;     // engines are put to sleep and woken
 };
 
-// Nothing new is begun while weights change, so engines run dry; from then on calls are quick. With
-// one call for all tensors it is the iteration under way.
+// Returns how long a sync waits for engines. They begin nothing new while weights change, so they
+// run dry; from then on calls are quick. With one call for all tensors the wait is the iteration
+// under way.
 double wait_for_engines(SyncProtocol protocol, const SyncCost& cost,
                         std::span<const Engine> engines);
 
-// By how much an iteration takes longer when engines work between broadcasts only.
+// Returns by how much an iteration takes longer when engines work between broadcasts only.
 double slowed_by(const SyncCost& cost, double sending);
 
 }  // namespace stepsim

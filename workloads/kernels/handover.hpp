@@ -1,4 +1,5 @@
-// What ranks that share a layer or a sequence hand each other around the kernels of a unit.
+// A hand-over is what ranks that share a layer or a sequence give each other around the kernels of
+// a unit.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct Transfers {
   std::vector<Transfer> arrive_back, leave_back;  // the same of the backward kernels
   // The gradient of the input travels while that of the weights is computed.
   bool overlapped = false;
-  // Attention in so many rounds, keys and values going on to the next rank meanwhile.
+  // Attention runs in so many rounds, keys and values going on to the next rank meanwhile.
   std::int64_t rounds = 1;
   double passed = 0;       // bytes of keys and values
   double passed_back = 0;  // of their gradients

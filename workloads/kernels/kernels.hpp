@@ -1,4 +1,4 @@
-// What a device runs: kernels by their work, and how long a GPU under a stack takes for them.
+// A device runs kernels; this says by their work how long a GPU under a stack takes for them.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace stepsim {
 
 enum class KernelClass : std::uint8_t { gemm, grouped_gemm, attention, memory };
 
-// Equal kernels: `launches` of them share the work.
+// A row is equal kernels: `launches` of them share the work.
 struct KernelRow {
   std::string_view name;
   KernelClass kind = KernelClass::memory;
   double flops = 0;
   double bytes = 0;  // to and from device memory
   double launches = 1;
-  // Operators that the host dispatches for them; unless said, one per kernel. A sort is one
+  // The host dispatches so many operators for them; unless said, one per kernel. A sort is one
   // operator of several kernels; a result taken from a cache is an operator without any.
   std::optional<double> operators = {};
-  // Of a matrix product, [rows x depth] times [depth x width]; of attention `rows` are queries,
+  // A matrix product is [rows x depth] times [depth x width]; in attention `rows` are queries,
   // `depth` the keys that each sees in the mean, and `width` that of a head. 0: the kernel runs at
   // its best rate.
   double rows = 0, width = 0, depth = 0;
@@ -34,8 +34,8 @@ struct KernelRow {
   bool of_weights = false;  // the product of a backward pass that gives the weights' gradient
   bool unaligned = false;   // rows of an operand begin at no multiple of 16 bytes
   bool later = false;       // attention: the kernel of this generation of GPUs
-  // Behind a mask of pairs: of the rate of that kernel, where there is one, else `share` of the
-  // older one's. 0: no mask.
+  // This share of that kernel's rate is left behind a mask of pairs; a GPU without such a kernel
+  // has `share` of the older one's. 0: there is no mask.
   double masked = 0;
   ProductType type = ProductType::bf16;  // in which a product runs
   Seconds least{0};                      // for as long it computes, however little it streams
@@ -43,24 +43,27 @@ struct KernelRow {
   double repeats = 1;  // all of this so many times, one after the other
 };
 
-// A matrix product over `rows` rows of 16-bit numbers.
+// Returns a matrix product over `rows` rows of 16-bit numbers.
 KernelRow gemm(std::string_view name, double rows, double in, double out);
-// One such product for each of `groups`, in one kernel.
+// Returns one such product for each of `groups`, in one kernel.
 KernelRow grouped_gemm(std::string_view name, double groups, double rows, double in, double out);
 // Scores of each query with the `keys` that it sees in the mean, and their values, for each head.
 KernelRow attention(std::string_view name, double queries, double keys, double heads, double width);
-// What only streams through device memory: copies whose bytes are what they are.
+// Returns a kernel that only streams through device memory, such as copies whose bytes are what
+// they are.
 KernelRow memory(std::string_view name, double bytes, double launches);
 // An operator over rows x width numbers that comes so many times.
 KernelRow counted(const Operators& all, Operator op, double rows, double width = 1,
                   double times = 1);
 
-// A matrix product turns into two, one for its input's gradient and one for its weights'; other
-// kernels cost so many times as much as the operators' file says.
+// Returns the backward pass: a matrix product turns into two, one for its input's gradient and one
+// for its weights'; other kernels cost so many times as much as the operators' file says.
 std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward, const Operators& all);
-// Of that what gives the gradients of inputs, with all that is no product, or those of weights.
+// Returns the half of these rows that gives the gradients of inputs, with all that is no product,
+// or the half that gives those of weights.
 std::vector<KernelRow> half_of_backward(const std::vector<KernelRow>& rows, bool of_weights);
-// With frozen weights a product turns into one, and weights that were unpacked are so again.
+// Returns the backward pass with frozen weights: a product turns into one, and weights that were
+// unpacked are so again.
 std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward,
                                           const Operators& all);
 
@@ -74,7 +77,7 @@ struct DeviceTime {
 };
 DeviceTime device_times(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
                         bool backward);
-// Device seconds of rows that run one after the other and alone.
+// Returns the device seconds of rows that run one after the other and alone.
 Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
                     bool backward);
 

@@ -98,8 +98,9 @@ void LayerWriter::project_latent() {
   if (model.attention.indexer) index(*model.attention.indexer);
 }
 
-// As transformers runs it, without gradients, in a kernel that keeps no scores of single heads.
-// Attention sees all tokens all the same, those that were not chosen behind a mask.
+// Writes the indexer as transformers runs it: without gradients, in a kernel that keeps no scores
+// of single heads. Attention sees all tokens all the same, those that were not chosen behind a
+// mask.
 void LayerWriter::index(const Indexer& indexer) {
   const double heads = static_cast<double>(indexer.heads);
   const double width = static_cast<double>(indexer.width);
@@ -123,8 +124,8 @@ void LayerWriter::index(const Indexer& indexer) {
   scores.memory.forward = bytes_32 * pairs;
 }
 
-// Which keys a kernel looks at: those of the document, those before it in the row, or, behind a
-// mask that it is handed, all of the row.
+// Writes attention's own kernel. It looks at the keys of the document, at those before it in the
+// row, or, behind a mask that it is handed, at all of the row.
 void LayerWriter::core(std::vector<KernelRow> rows) {
   const Attention& a = model.attention;
   const AttentionKernel kernel = attention_of(stack, strategy);

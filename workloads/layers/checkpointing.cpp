@@ -37,7 +37,8 @@ void recompute_activation(Unit& unit) {
       unit.again.push_back(row);
 }
 
-// What a norm makes is kept by those that read it; computed again it comes from the norm.
+// Hands to norms what they make: it is kept by those that read it, and computed again it comes from
+// the norm.
 void hand_to_norms(std::vector<Unit>& units) {
   Unit* norm = nullptr;
   for (Unit& unit : units) {

@@ -16,12 +16,12 @@ std::vector<double> with_bias(std::vector<double> matrices, bool bias,
   return matrices;
 }
 
-// Into the width of an expert: gate and up, or up alone.
+// Counts the matrices into the width of an expert: gate and up, or up alone.
 double inward(const Experts& e) {
   return e.gated ? 2 : 1;
 }
 
-// For each matrix of an expert: into its width, once or twice, and out of it.
+// Returns the elements of each matrix of an expert: into its width, once or twice, and out of it.
 std::vector<double> of_matrices(const Experts& e, double in, double out) {
   return e.gated ? std::vector{in, in, out} : std::vector{in, out};
 }
@@ -88,10 +88,10 @@ void LayerWriter::router(const Experts& e) {
     result.memory.saved += 8 * n * static_cast<double>(e.per_token) * t();
 }
 
-// What the backward pass of one round of a loop runs beside its matrix products. The gradient of
-// x[token_idx] is a zero-filled tensor of all tokens that is then added, and accumulating into it
-// sorts: two passes over all tokens, and each of two such operators is seven kernels. By masks all
-// copies of all tokens pass, whatever the expert's share of them.
+// Returns what the backward pass of one round of a loop runs beside its matrix products. The
+// gradient of x[token_idx] is a zero-filled tensor of all tokens that is then added, and
+// accumulating into it sorts: two passes over all tokens, and each of two such operators is seven
+// kernels. By masks all copies of all tokens pass, whatever the expert's share of them.
 std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) const {
   const KernelRow activation =
       count(fused.activation ? Operator::activation_backward_fused : Operator::activation_backward,
@@ -138,7 +138,7 @@ void LayerWriter::expert_loop(const Experts& e) {
     result.memory.gradient = bytes_16 * (e.masked ? routed : t()) * h();  // the zero-filled one
     if (e.masked) {
       result.memory.saved += 2 * routed;  // the masks
-      // Beside it the one so far, their sum, and a clone of the results' gradient.
+      // The gradient so far is there beside it, their sum, and a clone of the results' gradient.
       result.memory.backward = 3 * bytes_16 * routed * h();
     }
     if (frozen()) quantise(result, products.size());
@@ -152,7 +152,7 @@ void LayerWriter::expert_loop(const Experts& e) {
   if (e.masked) sum_of_copies(routed);
 }
 
-// All copies of a token times their weights, in 32 bits, and summed up.
+// Writes all copies of a token times their weights, in 32 bits, and summed up.
 void LayerWriter::sum_of_copies(double routed) {
   Unit& result = moe_step("mlp.sum", {count(Operator::weigh, routed, h())}, 0);
   result.backward = {count(Operator::weigh_backward, routed, h())};
@@ -160,10 +160,10 @@ void LayerWriter::sum_of_copies(double routed) {
   result.memory.forward = result.memory.backward = 4 * routed * h();
 }
 
-// The same loop inside one module that holds all experts in one tensor for gate and up and one for
-// down. Taking a slice is free forward; its gradient is a zero-filled tensor of the whole stack,
-// the slice copied in, and the stack added to what was there: four passes over all experts' weights
-// for each expert.
+// Writes the same loop inside one module that holds all experts in one tensor for gate and up and
+// one for down. Taking a slice is free forward; its gradient is a zero-filled tensor of the whole
+// stack, the slice copied in, and the stack added to what was there: four passes over all experts'
+// weights for each expert.
 void LayerWriter::loop_over_slices(const Experts& e) {
   const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
   const double rows = t() * static_cast<double>(e.per_token) / n;
@@ -187,8 +187,8 @@ void LayerWriter::loop_over_slices(const Experts& e) {
   quantise_stack(result);
 }
 
-// Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
-// as the busiest needs.
+// Returns token slots of all experts: as many for each as the capacity says, or, when no token is
+// dropped, as the busiest needs.
 double LayerWriter::expert_slots(const Experts& e) const {
   const double routed = t() * static_cast<double>(e.per_token);
   return routed * (strategy.experts.capacity_factor > 0
@@ -211,8 +211,8 @@ Unit& LayerWriter::expert_unit(std::vector<double> tensors, std::vector<KernelRo
   return added;
 }
 
-// Slots of fixed capacity per expert: encode into them, exchange between the ranks that hold the
-// experts, one batched product per matrix, exchange back, decode. The encoder works in fp32.
+// Writes slots of fixed capacity per expert: encode into them, exchange between the ranks that hold
+// the experts, one batched product per matrix, exchange back, decode. The encoder works in fp32.
 void LayerWriter::tutel_experts(const Experts& e) {
   const double slots = expert_slots(e), w = static_cast<double>(e.width);
   const double n = static_cast<double>(e.count), k = static_cast<double>(e.per_token);
@@ -242,14 +242,14 @@ void LayerWriter::tutel_experts(const Experts& e) {
   result.memory.forward = result.exchange;  // what arrives, beside what is sent
   Unit& decode = moe_step("mlp.decode", {count(Operator::tutel_decode, slots, h(), k)},
                           bytes_16 * slots * h());
-  // What comes back is cast, and the cast kept; its gradient is cast the other way.
+  // The tokens that come back are cast, and the cast kept; its gradient is cast the other way.
   decode.memory.saved = 4 * slots * h();
   decode.memory.gradient = decode.memory.forward = bytes_16 * slots * h();
   decode.memory.backward = 4 * slots * h();
 }
 
-// DeepSpeed's own layer: about thirty kernels of gating over [tokens, experts], tokens moved by
-// index or, in older releases, multiplied by masks of tokens x slots; then a loop over local
+// Writes DeepSpeed's own layer: about thirty kernels of gating over [tokens, experts], tokens moved
+// by index or, in older releases, multiplied by masks of tokens x slots; then a loop over local
 // experts on equal chunks, which needs nothing from the device.
 void LayerWriter::deepspeed_experts(const Experts& e) {
   const double slots = expert_slots(e), w = static_cast<double>(e.width);

@@ -11,13 +11,14 @@ bool multiplies(const KernelRow& row) {
   return row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
 }
 
-// Of what lies between products: those of attention and of the feed-forward part give 16 bits.
+// Returns whether the unit lies between products and is as wide as the embedding: those of
+// attention and of the feed-forward part give 16 bits.
 bool is_as_wide_as_embedding(const Unit& unit) {
   return unit.kind == TensorClass::norm || unit.role == Role::attention_residual ||
          unit.role == Role::feed_forward_residual || unit.kind == TensorClass::embedding;
 }
 
-// 32 bits read, 16 written, or the other way round.
+// Returns a cast that reads 32 bits and writes 16, or the other way round.
 KernelRow cast_row(std::string_view name, double numbers) {
   return memory(name, (bytes_32 + bytes_16) * numbers, 1);
 }

@@ -1,5 +1,5 @@
-// What adapters leave frozen in 32 bits, under autocast: PyTorch casts the weights of each
-// product, modules of 4 bits their inputs, and what lies between products stays as wide as the
+// Adapters leave the rest of a model frozen in 32 bits under autocast: PyTorch casts the weights of
+// each product, modules of 4 bits their inputs, and what lies between products stays as wide as the
 // embedding has made it.
 #pragma once
 

@@ -18,7 +18,7 @@ KernelRow with_share(KernelRow row, std::string_view name, double share) {
   return row;
 }
 
-// The same products one expert after the other, of 32-bit numbers.
+// Makes the same products run one expert after the other, with 32-bit numbers.
 void multiply_singly(std::vector<KernelRow>& products) {
   for (KernelRow& row : products) {
     row.kind = KernelClass::gemm;
@@ -30,7 +30,7 @@ void multiply_singly(std::vector<KernelRow>& products) {
   }
 }
 
-// What they read and give, from 16 bits and back.
+// Returns the casts of what products read and give, from 16 bits and back.
 KernelRow casts_around(const std::vector<KernelRow>& products) {
   double numbers = 0, kernels = 0;
   for (const KernelRow& row : products) {
@@ -49,7 +49,7 @@ bool LayerWriter::tight() const {
   return fused.permute || strategy.experts.kernel == MoeKernel::megablocks;
 }
 
-// Rows that pass by an index.
+// Returns the kernel of rows that pass by an index.
 KernelRow LayerWriter::moved(std::string_view name, double rows) const {
   return with_share(count(Operator::move_rows, rows, h()), name,
                     tight() ? 1 : stack.expert_shares.gather.number());
@@ -100,7 +100,8 @@ void LayerWriter::send(Unit& target, const GroupedRows& rows) const {
   target.once = bytes_16 * t() * h() * rows.sent / rows.routed;
 }
 
-// Each row times its weight, and the sum over the rows of a token. Eager code does it in 32 bits.
+// Writes each row times its weight, and the sum over the rows of a token. Eager code does it in 32
+// bits.
 void LayerWriter::combine(const GroupedRows& rows) {
   const double routed = rows.routed;
   const bool one = tight() || strategy.compiled;
@@ -130,10 +131,10 @@ void LayerWriter::combine(const GroupedRows& rows) {
   result.memory.backward = wide ? 2 * 4 * routed * h() : 0;
 }
 
-// What puts rows in place before the products, and as much behind them. PyTorch's grouped kernel
-// wants each expert's rows aligned; tokens from several ranks have to be put in order anyway. A
-// padded batch is filled and emptied expert by expert, and the gradient of each such piece begins
-// with a copy of the whole.
+// Returns what puts rows in place before the products, and as much behind them. PyTorch's grouped
+// kernel wants each expert's rows aligned; tokens from several ranks have to be put in order
+// anyway. A padded batch is filled and emptied expert by expert, and the gradient of each such
+// piece begins with a copy of the whole.
 KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
   if (strategy.experts.kernel == MoeKernel::padded) {
     const double pieces = 2 * rows.held * h();
@@ -144,7 +145,8 @@ KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
     row.launches += 1;  // zeros all over, before the first expert
     return row;
   }
-  // What came once is copied to each of its experts of this rank, and summed up behind them.
+  // A row that came once is copied to each of its experts of this rank, and these are summed up
+  // behind them.
   if (sends_once())
     return with_share(count(Operator::order_once, rows.arrived + rows.held, h()), "order", 1);
   const bool passes = sends_tokens(strategy) || !tight();
@@ -193,8 +195,8 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
   return rows;
 }
 
-// Biases of the matrices out of experts, times the router's weights: for all at once, or one expert
-// after the other.
+// Adds biases of the matrices out of experts, times the router's weights: for all at once, or one
+// expert after the other.
 void LayerWriter::add_biases(Unit& experts, double rows, double times) const {
   experts.forward.push_back(count(Operator::expert_bias, rows, h(), times));
   experts.backward.push_back(count(Operator::expert_bias_backward, rows, h(), times));
@@ -212,8 +214,8 @@ void LayerWriter::cut_into_experts(Unit& experts, const std::vector<KernelRow>& 
   for (const KernelRow& row : products) experts.looped += 4 * row.repeats;  // with three casts each
 }
 
-// One kernel for each matrix of all experts. A packed batch takes them as they are stored; single
-// ones are stacked before.
+// Writes one kernel for each matrix of all experts. A packed batch takes them as they are stored;
+// single ones are stacked before.
 void LayerWriter::grouped_experts(const Experts& e) {
   const GroupedRows rows = grouped_rows(e);
   const double n = rows.experts, w = static_cast<double>(e.width), each = rows.multiplied / n;
@@ -265,10 +267,10 @@ void LayerWriter::grouped_experts(const Experts& e) {
   // PyTorch's grouped kernel takes aligned rows: gradients pass through copies on both sides.
   if (strategy.experts.kernel == MoeKernel::grouped && !tight())
     result.memory.backward += 2 * bytes_16 * rows.most * h();
-  // What came has to be told apart once more before a batch can be result of it.
+  // Rows that came have to be told apart once more before a batch can be result of it.
   if (sends_tokens(strategy) && strategy.experts.kernel == MoeKernel::padded)
     result.stops.reads = 1;
-  // What arrives, beside what is sent.
+  // Tokens that arrive are there beside those that are sent.
   result.memory.forward = sends_tokens(strategy) ? bytes_16 * rows.arrived * h() : 0;
   if (rows.held > rows.sent) share_tokens(result, bytes_16 * rows.held * h());
   if (!separate) quantise_stack(result);

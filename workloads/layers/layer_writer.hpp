@@ -10,7 +10,7 @@
 
 namespace stepsim {
 
-// Rows of tokens around experts that run together.
+// These are rows of tokens around experts that run together.
 struct GroupedRows {
   double routed = 0;   // that the rank's own tokens make
   double sent = 0;     // that arrive at the busiest rank
@@ -21,8 +21,9 @@ struct GroupedRows {
   double most = 0;        // that there have been to multiply, which memory is for
 };
 
-// Of an adapter's products, and around them: the gradient of what it adds is scaled, and that of
-// its input is added to the frozen matrix's. Both in numbers.
+// Returns the backward pass of an adapter's products and what runs around them: the gradient of
+// what it adds is scaled, and that of its input is added to the frozen matrix's. Both are given in
+// numbers.
 std::vector<KernelRow> adapter_backward(const Operators& all,
                                         const std::vector<KernelRow>& products, double results,
                                         double inputs);
@@ -55,7 +56,7 @@ struct LayerWriter {
   KernelRow lora_add(double numbers) const;
   void residual(Role role, std::string name);
 
-  // Attention, a mixer or both, with the norm before and the sum behind.
+  // Writes attention, a mixer or both, with the norm before and the sum behind.
   void mix_tokens(const LayerKind& kind);
   void attention();
   bool shares_result() const;
@@ -63,11 +64,12 @@ struct LayerWriter {
   void feed_forward(bool with_experts);
   void experts(const Experts& e);
 
-  // gate x up and its activation over `rows` tokens.
+  // Returns gate x up and its activation over `rows` tokens.
   KernelRow activation_row(double rows, double width, bool gated) const;
   // Bytes of `rows` that the activation keeps: what it multiplies.
   double activation_bytes(double rows, double width, bool gated) const;
-  // Roles of a feed-forward block's matrices: of the layer's own, or of its shared expert.
+  // These are the roles of a feed-forward block's matrices: of the layer's own, or of its shared
+  // expert.
   struct FeedForwardRoles {
     Role gate, up, gate_up, activation, down;
   };

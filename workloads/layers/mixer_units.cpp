@@ -66,7 +66,7 @@ void LayerWriter::convolve(double saved) {
   result.memory.gradient = bytes_16 * t() * channels;
 }
 
-// The state with its own tensors: vectors that are no module's but the block's.
+// Writes the state with its own tensors: vectors that are no module's but the block's.
 Unit& LayerWriter::mix(std::string name, std::vector<KernelRow> rows) {
   std::vector<double> tensors;
   for (const Part& each : parts)
@@ -85,8 +85,8 @@ void LayerWriter::gated_norm(double saved) {
   result.memory.gradient = 2 * bytes_16 * numbers;
 }
 
-// What comes in is three parts: one is multiplied with another before the convolution, and the
-// third with what comes out of it.
+// Writes a short convolution. What comes in is three parts: one is multiplied with another before
+// the convolution, and the third with what comes out of it.
 void LayerWriter::short_convolution(const Mixer& m) {
   const double numbers = t() * static_cast<double>(m.channels());
   convolve(bytes_16 * (3 + 1 + 1) * numbers);
@@ -125,9 +125,9 @@ void LayerWriter::selective_scan(const Mixer& m) {
   scan.memory.backward = bytes_16 * 3 * numbers;
 }
 
-// Chunk by chunk: what tokens of one chunk do to each other is a product, and so is what they do
-// to its state; only the states go from chunk to chunk. The backward pass makes everything again
-// but the result.
+// Writes a state space chunk by chunk: what tokens of one chunk do to each other is a product, and
+// so is what they do to its state; only the states go from chunk to chunk. The backward pass makes
+// everything again but the result.
 void LayerWriter::state_space(const Mixer& m) {
   const double d = static_cast<double>(m.channels());
   const double convolved = static_cast<double>(m.convolved());
@@ -146,12 +146,12 @@ void LayerWriter::state_space(const Mixer& m) {
   const double states = t() / static_cast<double>(m.chunk) * d * static_cast<double>(m.state);
   result.memory.forward = bytes_16 * t() * convolved + (4 + bytes_16) * states;
   result.memory.backward = bytes_16 * t() * (convolved + 2 * d) + (4 + 2 * bytes_16) * states;
-  // Without a norm its kernel weighs the result itself.
+  // If there is no norm, the mixer's own kernel weighs the result.
   if (m.normed) gated_norm(0);
 }
 
-// Chunk by chunk as well; within a chunk each token first takes out of the state what its key would
-// read, which is a triangular system to solve.
+// Writes a delta net chunk by chunk as well; within a chunk each token first takes out of the state
+// what its key would read, which is a triangular system to solve.
 void LayerWriter::delta_net(const Mixer& m) {
   const double d = static_cast<double>(m.channels()), heads = static_cast<double>(m.heads);
   const double convolved = t() * static_cast<double>(m.convolved());

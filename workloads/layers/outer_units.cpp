@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// What a loss over logits in memory holds, in bytes for each of them, and what it runs.
+// This is what a loss over logits in memory holds, in bytes for each of them, and what it runs.
 struct LossCost {
   double output;    // of a logit as the head gives it
   double kept;      // for the backward pass
@@ -41,7 +41,7 @@ LossCost loss_cost(CrossEntropy kind) {
   }
 }
 
-// The head and the loss behind it, over all logits at once.
+// Writes the head and the loss behind it, over all logits at once.
 void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, double logits) {
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   const TensorParallel& tensor = strategy.tensor_parallel;
@@ -109,10 +109,10 @@ void loss_over_words(Unit& head, const Operators& all, double number_bytes, doub
                          number_bytes * vocabulary * hidden;
 }
 
-// The same, an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss): logits
-// of all chunks wait as they come, unless the head runs chunk by chunk too, and in 32 bits for the
-// backward pass unless a compiler casts them on the way, or they have these; everything else is
-// there for one chunk at a time.
+// Does the same for an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss):
+// logits of all chunks wait as they come, unless the head runs chunk by chunk too, and in 32 bits
+// for the backward pass unless a compiler casts them on the way, or they have these; everything
+// else is there for one chunk at a time.
 void loss_in_chunks(Unit& head, const Operators& all, bool uncast, bool with_head, double logits) {
   constexpr double chunks = 8;
   const LossCost cost = loss_cost(uncast ? CrossEntropy::kernel : CrossEntropy::logits);
@@ -174,7 +174,7 @@ Unit final_norm_unit(const Model& model, const Stack& stack, const Strategy& str
   return norm;
 }
 
-// Behind the product, before its loss.
+// Adds the cap of logits behind the product, before its loss.
 void cap_logits(Unit& head, const Operators& operators, double numbers, double logits) {
   const KernelRow cap = counted(operators, Operator::softcap, logits);
   const std::vector<KernelRow> back = backward_of({cap}, operators);
@@ -263,7 +263,7 @@ void part_from_loss(std::vector<Unit>& head) {
   loss.memory.backward = std::exchange(product.memory.backward, part.gradient);
   loss.memory.piece = std::exchange(product.memory.piece, 0);
   product.memory.saved -= part.saved;
-  // What ranks agree on over a divided vocabulary.
+  // The ranks agree on these over a divided vocabulary.
   std::vector<Transfer>& leave = product.hand.leave;
   const auto sums = std::ranges::stable_partition(
       leave, [](const Transfer& each) { return each.kind != Handover::sum; });

@@ -86,7 +86,7 @@ Operands operands_of(const Unit& unit) {
   return sum;
 }
 
-// Casts of a weight in each pass. Weights that are gathered anew are cast anew.
+// Returns the casts of a weight in each pass. Weights that are gathered anew are cast anew.
 double weight_casts(const Strategy& strategy, double micro_batches) {
   if (strategy.fsdp.narrow_gather) return 0;
   const bool stay = !is_fsdp(strategy.sharding) && strategy.sharding != Sharding::zero3;
@@ -116,7 +116,7 @@ class Casting {
   }
 
  private:
-  // Each expert's by itself.
+  // Returns each expert's casts by itself.
   std::vector<KernelRow> rows(
       double matrices, std::initializer_list<std::pair<Precision::Cast, double>> casts) const {
     std::vector<KernelRow> result;
@@ -138,8 +138,9 @@ void put_first(std::vector<KernelRow>& rows, const std::vector<KernelRow>& more)
   rows.insert(rows.begin(), more.begin(), more.end());
 }
 
-// Ranks that collect a block's input, or the gradient of its result, cast their own pieces first.
-// What they collect lies with tokens outside, and the product of the weights takes them inside.
+// Casts pieces: ranks that collect a block's input, or the gradient of its result, cast their own
+// first. The pieces that they collect lie with tokens outside, and the product of the weights takes
+// them inside.
 void cast_pieces(Operands& operands, const Unit& unit, const Strategy& strategy) {
   const TensorParallel& tensor = strategy.tensor_parallel;
   if (tensor.size == 1 || !tensor.sequence || strategy.precision.collected >= bytes_16) return;
@@ -151,7 +152,7 @@ void cast_pieces(Operands& operands, const Unit& unit, const Strategy& strategy)
   if (!ends) operands.input_back = 0;
 }
 
-// What ranks collect for a product comes in the type that it is multiplied in.
+// Makes what ranks collect for a product come in the type that it is multiplied in.
 void collect_narrow(Unit& unit, double bytes) {
   for (std::vector<Transfer>* transfers : {&unit.hand.arrive, &unit.hand.arrive_back})
     for (Transfer& each : *transfers)

@@ -1,4 +1,4 @@
-// What a precision makes of the units of a model: the type of their products, the kernels that cast
+// A precision changes the units of a model: the type of their products, the kernels that cast
 // around them, and what of a product's input is kept.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace stepsim {
 
-// Of so many micro-batches all may share the cast of a weight.
+// Applies the precision to the units; so many micro-batches may share the cast of a weight.
 void apply_precision(std::span<Unit> units, const Stack& stack, const Strategy& strategy,
                      double micro_batches);
 
-// Whether modules of a library lose the type of their products where PyTorch calls them again: they
-// know it while the forward pass runs, and are called again outside of that. Kernels of attention
-// or of an activation that run again by themselves call none.
+// Returns whether modules of a library lose the type of their products where PyTorch calls them
+// again: they know it while the forward pass runs, and are called again outside of that. Kernels of
+// attention or of an activation that run again by themselves call none.
 bool loses_type_again(const Stack& stack, const Strategy& strategy);
 // A policy of operators keeps the graph of the forward pass (use_reentrant: false), and PyTorch
 // ends a run whose tensors come back in another type.

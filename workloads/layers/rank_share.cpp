@@ -19,7 +19,7 @@ bool divides_tokens(const Strategy& strategy) {
   return strategy.tensor_parallel.size > 1 && strategy.tensor_parallel.sequence;
 }
 
-// What tensor parallelism makes of a unit of a layer.
+// This is what tensor parallelism makes of a unit of a layer.
 enum class RolePlace : std::uint8_t {
   between,  // blocks: on the rank's own tokens, where these are divided
   reads,    // a block's input, whole on every rank
@@ -27,8 +27,8 @@ enum class RolePlace : std::uint8_t {
   ends,     // a block, with a part of a sum
 };
 
-// Nothing for what is not in such a layer. Ranks share the heads of a mixer, each with its state,
-// as Megatron-Core's mixers have it; short convolutions and Mamba are refused before.
+// Returns nothing for what is not in such a layer. Ranks share the heads of a mixer, each with its
+// state, as Megatron-Core's mixers have it; short convolutions and Mamba are refused before.
 std::optional<RolePlace> place_of(Role role) {
   switch (role) {
     case Role::attention_norm:
@@ -95,7 +95,8 @@ RolePlace place_of(const Unit& unit) {
       fmt::format("tensor parallelism does not know what \"{}\" is in a layer", unit.name));
 }
 
-// Of products that read the same, the one that keeps it for the backward pass.
+// Returns whether the unit is the one of those that read the same that keeps it for the backward
+// pass.
 bool keeps_what_is_read(const Unit& unit) {
   if (unit.adapter) return false;
   switch (unit.role) {
@@ -236,8 +237,8 @@ Model model_of_rank(const Model& model, const Strategy& strategy) {
   return mine;
 }
 
-// How many more keys the queries of a sequence's last slice see than those of all on average. A
-// document that is shorter than a slice lies in one or two of them.
+// Returns how many times as many keys the queries of a sequence's last slice see as those of all on
+// average. A document that is shorter than a slice lies in one or two of them.
 double more_in_last_slice(const Load& load, const Strategy& strategy) {
   const SequenceParallel& parallel = strategy.sequence_parallel;
   if (parallel.slices == RingSlices::balanced || parallel.ring <= 1) return 1;
@@ -285,7 +286,7 @@ void share_sequence(std::vector<Unit>& units, const Model& model, const Strategy
   }
 }
 
-// Of attention, or of the mixer in its place. A layer that has neither has no such norm.
+// Shares attention out, or the mixer in its place. A layer that has neither has no such norm.
 void share_mixing(std::vector<Unit>& units, const RoleSharing& sharing) {
   if (!has(units, Role::attention_norm)) return;
   const std::vector<Unit*> readers =
@@ -293,7 +294,7 @@ void share_mixing(std::vector<Unit>& units, const RoleSharing& sharing) {
                        Role::narrow_query, Role::latent, Role::mixer_in, Role::mixer_gates,
                        Role::mixer_weigh, Role::mixer_put, Role::mixer_forget});
   if (readers.empty()) throw std::logic_error("what mixes tokens in a layer reads nothing");
-  // What an adapter adds is a part of the sum as well.
+  // The part that an adapter adds is one of the sum as well.
   Unit* const last = last_of(units, [](const Unit& unit) {
     return unit.role == Role::attention_output || unit.role == Role::mixer_out;
   });
@@ -307,7 +308,7 @@ void share_feed_forward(std::vector<Unit>& units, const RoleSharing& sharing, bo
   Unit* const last = last_of(units, [](const Unit& unit) {
     return unit.role != Role::feed_forward_residual && unit.role != Role::feed_forward_result_norm;
   });
-  // Where there are routers, gate and up in one matrix are the shared expert's.
+  // If there are routers, gate and up in one matrix are the shared expert's.
   const std::vector<Unit*> readers =
       sent ? matrices(units, {Role::shared_gate, Role::shared_up, Role::gate_up})
            : matrices(units, {Role::gate, Role::up, Role::gate_up});
@@ -348,7 +349,7 @@ void share_embedding(Unit& embedding, const Model& model, const Strategy& strate
   if (strategy.tensor_parallel.size == 1) return;
   const double bytes = bytes_16 * load.tokens * static_cast<double>(model.hidden);
   const bool divided = divides_tokens(strategy);
-  // With the whole table a rank looks up what it needs, and wants the gradients of all tokens.
+  // A rank with the whole table looks up what it needs, and wants the gradients of all tokens.
   if (strategy.tensor_parallel.divides_embedding)
     embedding.hand.leave.push_back({divided ? Handover::scatter : Handover::sum, bytes});
   if (divided) embedding.hand.arrive_back.push_back({Handover::collect, bytes});

@@ -1,5 +1,6 @@
-// What one rank runs of a model that several ranks share: narrower layers under tensor parallelism,
-// a piece of each sequence under sequence parallelism, and what they hand each other for that.
+// This is what one rank runs of a model that several ranks share: narrower layers under tensor
+// parallelism, a piece of each sequence under sequence parallelism, and what they hand each other
+// for that.
 #pragma once
 
 #include <vector>
@@ -9,12 +10,12 @@
 
 namespace stepsim {
 
-// Heads, feed-forward widths and vocabulary divided among the ranks of a tensor-parallel group.
+// Divides heads, feed-forward widths and vocabulary among the ranks of a tensor-parallel group.
 Model model_of_rank(const Model& model, const Strategy& strategy);
-// The rank's piece of every sequence.
+// Returns the rank's piece of every sequence.
 Load load_of_rank(const Load& load, const Strategy& strategy);
-// What a router sees of it where tokens are sent to experts: those that its rank has between
-// blocks.
+// Returns the part of it that a router sees where tokens are sent to experts: those that its rank
+// has between blocks.
 Load load_of_router(const Load& load, const Strategy& strategy);
 // Token slots at which a rank keeps what stands between blocks.
 double slots_between_blocks(const Job& job, const Strategy& strategy);

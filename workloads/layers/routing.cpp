@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// Where the standard normal distribution reaches `probability`, by halving.
+// Returns where the standard normal distribution reaches `probability`, by halving.
 double normal_quantile(double probability) {
   double low = -10, high = 10;
   for (int i = 0; i < 60; ++i) {
@@ -20,8 +20,8 @@ double normal_quantile(double probability) {
   return (low + high) / 2;
 }
 
-// Of the middles of so many equal parts. Remembered: each step of a model with experts asks for the
-// same ones.
+// Returns the quantiles of the middles of so many equal parts. They are remembered: each step of a
+// model with experts asks for the same ones.
 const std::vector<double>& normal_quantiles(std::int64_t parts) {
   thread_local std::map<std::int64_t, std::vector<double>> known;
   std::vector<double>& list = known[parts];
@@ -66,7 +66,7 @@ double parts_met(std::int64_t experts, std::int64_t per_token, double parts,
     return 1 - missed;
   };
   if (parts >= groups.of) return parts * groups.chosen / groups.of * met(all / parts);
-  // Of a part's own groups some are among those chosen.
+  // A token meets the part if some of the part's own groups are among those chosen.
   const auto ways = [](double n, double k) {
     return k > n ? 0 : std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1));
   };

@@ -1,4 +1,4 @@
-// How a router spreads tokens over experts.
+// This says how a router spreads tokens over experts.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace stepsim {
 // distribution, so the spread of a sample but without its chance.
 std::vector<double> expert_shares(std::int64_t experts, double skew);
 
-// Tokens of the busiest expert over those of the mean.
+// Returns the tokens of the busiest expert over those of the mean.
 double imbalance(std::int64_t experts, double skew);
 
 // A token's experts are all in so many of the equal groups of experts.
@@ -23,8 +23,8 @@ struct ChosenGroups {
 };
 ChosenGroups chosen_groups(const Experts& experts, const ExpertStrategy& strategy);
 
-// Of so many equal parts of the experts those in which a token has at least one of its experts, in
-// the mean over tokens whose choice is even.
+// Returns in how many of so many equal parts of the experts a token has at least one of its
+// experts, in the mean over tokens whose choice is even.
 double parts_met(std::int64_t experts, std::int64_t per_token, double parts,
                  const ChosenGroups& groups = {});
 

@@ -35,7 +35,8 @@ bool is_fused(const Experts& experts, ExpertLayout layout) {
   return layout == ExpertLayout::model ? experts.fused : layout == ExpertLayout::fused;
 }
 
-// With the residual added in the same kernel both terms are read, and their sum is written as well.
+// Returns a norm's kernel. With the residual added in the same kernel both terms are read, and
+// their sum is written as well.
 KernelRow norm_row(const Operators& all, const Stack::Fusion& fused, double rows, double width,
                    bool residual) {
   if (!fused.norm) return counted(all, Operator::norm, rows, width);
@@ -172,13 +173,13 @@ void LayerWriter::adapter(const Part& matrix) {
   added.plain_modules = 2;  // the wrapper and its dropout
   added.stops.reads = stack.adapters.reads;
   added.memory.saved = bytes_16 * t() * rank;
-  // Beside columns the way down is whole on each rank, beside rows the way up.
+  // The adapter's way down is whole on each rank beside columns, the way up beside rows.
   const bool of_rows = matrix.role == Role::attention_output || matrix.role == Role::mixer_out ||
                        matrix.role == Role::down || matrix.role == Role::shared_down;
   if (strategy.tensor_parallel.size > 1) added.common = rank * (of_rows ? out : in);
 }
 
-// Of families that have one behind each block as well.
+// Writes the norm behind a block of families that have one there as well.
 void LayerWriter::result_norm(Role role) {
   if (has(role)) norm(role);
 }

@@ -1,4 +1,4 @@
-// A model's forward pass as a list of units: the modules that a framework calls, each with its
+// A model's forward pass is a list of units: the modules that a framework calls, each with its
 // tensors and its kernels. The backward pass, gathers, hooks and memory all follow from this list.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Unit {
   LayerPart part = LayerPart::none;
   bool trained = true;       // else frozen: no gradient of its tensors, no optimizer
   bool narrow_once = false;  // of `narrow`: in the first forward pass alone
-  // Of its elements those that every rank of a tensor-parallel group has whole, with a part of the
+  // Every rank of a tensor-parallel group has so many of its elements whole, with a part of the
   // gradient: adapters beside divided matrices.
   double common = 0;
   double narrow = 0;  // of its elements those that are multiplied in a type of their own
@@ -44,13 +44,13 @@ struct Unit {
     double forward = 0;   // beside what is saved, only while it runs forward
     double backward = 0;  // beside gradients of inputs and outputs, only while it runs backward
     double piece = 0;     // of what is there only while it runs: the largest tensor; 0: all is one
-    // What selective recomputation tells apart.
+    // Selective recomputation tells these apart.
     double result = 0;  // of a single matrix product
     double core = 0;    // of what is saved, that of attention's own kernels
     double shared = 0;  // of `core`, the result that the product behind keeps as its input
     double normed = 0;  // of what is saved, the result of the norm before
     double acted = 0;   // of what is saved, the result of an activation inside
-    // What is kept and what is computed again: see checkpointing.hpp.
+    // These say what is kept and what is computed again: see checkpointing.hpp.
     double kept = 0;   // waits from the forward pass on
     double input = 0;  // of the layer's input, at its first unit
   } memory;
@@ -92,7 +92,7 @@ struct Unit {
 
 std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
                               const Load& load, std::int64_t layer);
-// Of a layer without attention what runs forward beside its matrices, over so many tokens.
+// Returns what a layer without attention runs forward beside its matrices, over so many tokens.
 std::vector<KernelRow> mixer_kernels(const Model& model, const Stack& stack, double tokens);
 Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& strategy,
                     const Load& load);
@@ -107,7 +107,7 @@ Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);
 
 CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy);
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy);
-// Whether experts are stored in one tensor per kind of matrix.
+// Returns whether experts are stored in one tensor per kind of matrix.
 bool is_fused(const Experts& experts, ExpertLayout layout);
 
 // A norm over rows of `width`, `residual` added on the way if that is fused into it.

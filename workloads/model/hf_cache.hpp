@@ -11,7 +11,7 @@ namespace stepsim {
 // Two names with a slash between them, and neither a path on this machine.
 bool is_hf_id(std::string_view text);
 
-// Where the cache in `hub` would have what belongs to `id`.
+// Returns where the cache in `hub` would have what belongs to `id`.
 std::filesystem::path hf_folder(const std::filesystem::path& hub, const std::string& id);
 // The config.json of the snapshot that its main branch stands at, or of the last by name.
 std::optional<std::string> cached_config(const std::filesystem::path& hub, const std::string& id);

@@ -153,7 +153,7 @@ std::string other_case(std::string_view name) {
   return "";
 }
 
-// What is known, and why it is not read.
+// These are known, and this is why they are not read.
 struct Unread {
   std::string_view name, why;
 };
@@ -202,7 +202,7 @@ const Architecture* find_named(std::string_view name) {
   return nullptr;
 }
 
-// What a text tower is called that names no class of its own.
+// A text tower that names no class of its own is called so.
 struct TypeName {
   std::string_view type, architecture;
 };
@@ -241,7 +241,7 @@ Model read_named_tower(const Table& root) {
   return {};
 }
 
-// Of every config.json: a step takes as long and as much memory whatever they say.
+// These keys stand in every config.json: a step takes as long and as much memory whatever they say.
 constexpr std::array without_effect{"model_type",
                                     "rope_theta",
                                     "rope_scaling",

@@ -1,4 +1,5 @@
-// A model from the config.json of Hugging Face: the architecture's name picks the reader.
+// This reads a model from the config.json of Hugging Face: the architecture's name picks the
+// reader.
 #pragma once
 
 #include <optional>
@@ -18,12 +19,12 @@ struct Architecture {
 };
 std::span<const Architecture> architectures();
 
-// What is wrong is noted in the table's document. Keys that do not decide about tensors and modules
-// are not asked for.
+// Reads a config.json and notes what is wrong in the table's document. Keys that do not decide
+// about tensors and modules are not asked for.
 Model read_hf_config(const Table& root, std::string name);
 
-// How many experts the mapping at `path` of a file says that a layer has, without reading it;
-// nothing for a dense model.
+// Returns how many experts the mapping at `path` of a file says that a layer has, without reading
+// it; nothing for a dense model.
 std::optional<std::string> experts_said(const Document& file, const std::string& path);
 
 // The file itself, where a path leads to a folder that holds one.

@@ -18,7 +18,7 @@ Model read_llama(const Table& root) {
   return read_llama_with(root, {});
 }
 
-// Of a model that sees, whose file says only what differs from Llama 7B.
+// Reads the text tower of a model that sees, whose file says only what differs from Llama 7B.
 Model read_llama_tower(const Table& root) {
   return read_llama_with(root, {.layers = 32,
                                 .hidden = 4096,
@@ -40,7 +40,7 @@ Model read_mistral(const Table& root) {
   return model;
 }
 
-// The same of Mistral 7B.
+// Does the same from Mistral 7B.
 Model read_mistral_first(const Table& root) {
   Model model = read_decoder(root, {.layers = 32,
                                     .hidden = 4096,
@@ -240,7 +240,7 @@ Model read_qwen1(const Table& root) {
   return model;
 }
 
-// Those of 13B have no rotary positions, nor a length that positions end at.
+// Reads a Baichuan. Those of 13B have no rotary positions, nor a length that positions end at.
 Model read_baichuan(const Table& root) {
   Model model = read_decoder(root, {.positions = 4096});
   if (!root.has("max_position_embeddings")) {

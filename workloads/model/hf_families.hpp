@@ -1,4 +1,4 @@
-// One reader per family of config.json; the table in hf_config.cpp gives them their names.
+// There is one reader per family of config.json; the table in hf_config.cpp gives them their names.
 #pragma once
 
 #include "sim/base/config.hpp"

@@ -1,4 +1,4 @@
-// What many families of config.json share: keys that mean the same, read with their bounds and the
+// Many families of config.json share these: keys that mean the same, read with their bounds and the
 // rules across them.
 #pragma once
 
@@ -30,14 +30,15 @@ struct HeadKeys {
   std::string_view kv_heads;  // missing, or without a key: as many as heads
   std::string_view hidden;
 };
-// Of a family that writes only what is different; 0: must be given, or follows from the others.
+// These hold for a family that writes only what is different; 0: it must be given, or follows from
+// the others.
 struct UsualHeads {
   std::int64_t heads = 0, kv_heads = 0, width = 0;
 };
 void read_heads(const Table& table, const HeadKeys& keys, Model& model,
                 const UsualHeads& usual = {});
 
-// What a family spells otherwise than Llama, or has where nothing is said; 0: it must be.
+// These are what a family spells otherwise than Llama, or has where nothing is said; 0: it must be.
 struct DecoderKeys {
   std::string_view width = "intermediate_size", depth = "num_hidden_layers", words = "vocab_size",
                    reach = "max_position_embeddings";
@@ -45,19 +46,20 @@ struct DecoderKeys {
   std::int64_t layers = 0, hidden = 0, feed_forward = 0, vocabulary = 0, positions = 0;
   UsualHeads heads{};
 };
-// Layers, widths, heads, vocabulary, positions, tied embeddings.
+// Reads layers, widths, heads, vocabulary, positions, tied embeddings.
 Model read_decoder(const Table& table, const DecoderKeys& keys = {});
 
-// Queries, keys and values out of narrow vectors; the heads are there already.
+// Reads how queries, keys and values come out of narrow vectors; the heads are there already.
 void read_latent(const Table& table, Model& model, std::int64_t value_width = 0);
 
 // The share of a head that has positions: under the family's key, or `usual`.
 void read_rotary(const Table& table, std::string_view key, double usual, Model& model);
 
-// Of a model with a vision tower, what its text tower is: a block of its own, or the file itself.
+// Reads the text tower of a model with a vision tower: a block of its own, or the file itself.
 Model read_text_tower(const Table& root, Model (*read)(const Table&));
 
-// Whether engines keep the state of a mixer in 32 bits; nothing is said: as the family does.
+// Returns whether engines keep the state of a mixer in 32 bits; where nothing is said, as the
+// family does.
 bool keeps_wide_state(const Table& root, std::string_view key, bool usual);
 
 struct ExpertKeys {
@@ -70,16 +72,16 @@ struct ExpertKeys {
 
 Experts read_experts(const Table& table, const ExpertKeys& keys);
 
-// Which layers see everything, where a window binds the others: a list in `layer_types`, if there
-// is one, overrules what the family does by itself.
+// Reads which layers see everything, where a window binds the others: a list in `layer_types`, if
+// there is one, overrules what the family does by itself.
 void read_layer_types(const Table& table, Model& model);
-// The same from any list; `key` is where a list that follows no period is reported.
+// Does the same from any list; `key` is where a list that follows no period is reported.
 void set_full_layers(const Table& table, std::string_view key, Model& model,
                      const std::vector<bool>& full);
 
-// How the tokens of each layer hear of each other; what follows is as the experts say.
+// Sets how the tokens of each layer hear of each other; what follows is as the experts say.
 void set_kinds(Model& model, const std::vector<LayerKind::Mixes>& mixes);
-// The same from a list of words.
+// Does the same from a list of words.
 struct MixesWord {
   std::string_view word;
   LayerKind::Mixes mixes = LayerKind::Mixes::attention;
@@ -87,9 +89,9 @@ struct MixesWord {
 void set_kinds(const Table& table, std::string_view key, Model& model,
                const std::vector<MixesWord>& words);
 
-// Biases in query, key, value and output alike.
+// Sets biases in query, key, value and output alike.
 void set_bias(Model& model, bool everywhere);
-// `sliding_window` of all layers but those that layer_types or the family exempts.
+// Reads `sliding_window` of all layers but those that layer_types or the family exempts.
 void read_window(const Table& root, Model& model);
 // Qwen's is off unless switched on, and leaves the first max_window_layers alone.
 void read_qwen_window(const Table& root, Model& model);

@@ -56,7 +56,7 @@ void adjust_width(const Table& root, Model& model) {
   model.feed_forward.width = (width + multiple - 1) / multiple * multiple;
 }
 
-// Which layers have it: each period-th from `offset` on.
+// Returns whether a layer has it: each period-th has from `offset` on.
 bool stands_at(std::int64_t layer, std::int64_t period, std::int64_t offset) {
   return layer % period == offset;
 }
@@ -74,7 +74,8 @@ Period read_period(const Table& root, std::string_view length, std::string_view 
   return period;
 }
 
-// Of Bamba, Granite 4, Falcon-H1 and others; "auto" divides what the layer is widened to.
+// Reads the mixers of Bamba, Granite 4, Falcon-H1 and others; "auto" divides what the layer is
+// widened to.
 Mixer read_mamba2(const Table& root, std::int64_t hidden) {
   Mixer mixer{.kind = MixerKind::mamba2};
   mixer.heads = root.integer_or("mamba_n_heads", 128, 1, hf_limits.heads);
@@ -97,7 +98,7 @@ Mixer read_mamba2(const Table& root, std::int64_t hidden) {
   return mixer;
 }
 
-// Of two matrices each, and so is the one that every token meets.
+// Reads experts of two matrices each; so is the one that every token meets.
 Experts read_nemotron_experts(const Table& root) {
   Experts experts = read_experts(root, {"n_routed_experts", "moe_intermediate_size", "", ""});
   if (root.integer_or("n_shared_experts", 1, 0, hf_limits.shared) > 0)

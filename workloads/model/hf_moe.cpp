@@ -157,7 +157,7 @@ Model read_delta_decoder(const Table& root, std::string_view width = "intermedia
   return model;
 }
 
-// Behind what says which layers have experts.
+// Sets which layers are delta nets; it is called behind what says which layers have experts.
 Model with_delta_layers(const Table& root, Model model) {
   if (root.has("layer_types")) {
     set_kinds(root, "layer_types", model,

@@ -5,8 +5,8 @@
 namespace stepsim {
 namespace {
 
-// For each channel and number of its state: decay and input, the sum, and what is read out. The
-// backward pass runs forward once more, and finds two gradients.
+// Returns the work for each channel and number of its state: decay and input, the sum, and what is
+// read out. The backward pass runs forward once more, and finds two gradients.
 MixerFlops scan_flops(double channels, double state) {
   const double forward = 2 * 3 * channels * state;
   return {.forward = forward, .backward = 3 * forward};

@@ -1,4 +1,4 @@
-// A transformer as a value: its widths, and from them every parameter tensor and module, exactly.
+// A transformer is a value: its widths, and from them every parameter tensor and module, exactly.
 #pragma once
 
 #include <array>
@@ -27,7 +27,8 @@ struct Latent {
   friend bool operator==(const Latent&, const Latent&) = default;
 };
 
-// Chooses the tokens that a query attends to: narrow heads of their own score all before it.
+// An indexer chooses the tokens that a query attends to: narrow heads of its own score all before
+// it.
 struct Indexer {
   std::int64_t heads = 0;
   std::int64_t width = 0;   // of a head; the keys have one
@@ -62,7 +63,7 @@ struct AttentionWidths {
 };
 AttentionWidths widths_of(const Attention& attention);
 
-// What a cache of keys and values holds of a token in each layer.
+// This is what a cache of keys and values holds of a token in each layer.
 struct CachedToken {
   std::int64_t numbers = 0;
   std::int64_t heads = 1;     // that can be divided among GPUs; a latent vector cannot
@@ -103,7 +104,7 @@ enum class MixerKind : std::uint8_t { convolution, mamba, mamba2, delta };
 inline constexpr std::array<std::string_view, 4> mixer_names{"short convolution", "Mamba",
                                                              "Mamba-2", "gated delta net"};
 
-// What stands in place of attention in some layers: tokens hear of those before them through a
+// A mixer stands in place of attention in some layers: tokens hear of those before them through a
 // convolution over the last few, and through a state of fixed size.
 struct Mixer {
   MixerKind kind = MixerKind::convolution;
@@ -121,7 +122,8 @@ struct Mixer {
   bool wide_state = false;      // engines keep the state in 32 bits, not in 16
 
   std::int64_t channels() const { return heads * width; }
-  // What goes through the convolution: the channels, and what all heads of a group share.
+  // Returns how many numbers go through the convolution: the channels, and what all heads of a
+  // group share.
   std::int64_t convolved() const;
 
   friend bool operator==(const Mixer&, const Mixer&) = default;
@@ -134,11 +136,11 @@ enum class Positions : std::uint8_t { rotary, learned, alibi, none };
 inline constexpr std::array<std::string_view, 4> positions_names{"rotary", "learned", "alibi",
                                                                  "none"};
 
-// Where a layer has its norms: before attention and feed-forward, behind them, at both ends, or one
-// before the layer, whose result both read.
+// This says where a layer has its norms: before attention and feed-forward, behind them, at both
+// ends, or one before the layer, whose result both read.
 enum class Norms : std::uint8_t { before, behind, both, once };
 
-// What a layer is made of: how its tokens hear of each other, and what follows.
+// A kind says what a layer is made of: how its tokens hear of each other, and what follows.
 struct LayerKind {
   enum class Mixes : std::uint8_t {
     attention,
@@ -158,7 +160,7 @@ struct LayerKind {
   auto operator<=>(const LayerKind&) const = default;
 };
 
-// What of a whole model a pipeline stage has.
+// A part is what a pipeline stage has of a whole model.
 struct ModelPart {
   std::vector<std::int64_t> places;  // of its layers in the whole model; empty: where they stand
   bool embeds = true;                // has the table that tokens are looked up in
@@ -198,7 +200,7 @@ struct Model {
   friend bool operator==(const Model&, const Model&) = default;
 };
 
-// Of Part (parts.hpp): the tensors and modules that a framework makes of them.
+// A framework makes these tensors and modules of a Part (parts.hpp).
 struct Tensor {
   std::string name;  // "self_attn.q_proj.weight"
   std::int64_t elements = 0;
@@ -211,7 +213,7 @@ struct Module {
   std::vector<Tensor> tensors;
 };
 
-// Where a layer stands in the whole model.
+// Returns where a layer stands in the whole model.
 std::int64_t whole_layer(const Model& model, std::int64_t layer);
 LayerKind kind_of(const Model& model, std::int64_t layer);
 // Layers of one kind are made of the same parts: the first of each kind, and how many there are.
@@ -228,11 +230,11 @@ std::int64_t expert_layers(const Model& model);
 // Tokens that a query of this layer sees at most; 0: all before it.
 std::int64_t window_of(const Model& model, std::int64_t layer);
 
-// In calling order; containers and activations are modules without tensors. Experts are listed one
-// by one as they are stored: count x (container, matrices, activation), or fused tensors. Dropout,
-// which training of this kind switches off, is left out.
+// Returns a layer's modules in calling order; containers and activations are modules without
+// tensors. Experts are listed one by one as they are stored: count x (container, matrices,
+// activation), or fused tensors. Dropout, which training of this kind switches off, is left out.
 std::vector<Module> layer_modules(const Model& model, std::int64_t layer);
-// What is called once per pass: the model itself, embedding, positions, final norm, head.
+// Returns what is called once per pass: the model itself, embedding, positions, final norm, head.
 std::vector<Module> outer_modules(const Model& model);
 
 struct ParameterCount {
@@ -244,7 +246,7 @@ struct ParameterCount {
   std::int64_t total() const;  // parameters: without buffers
 };
 ParameterCount count_parameters(const Model& model);
-// Parameters that one token meets: top-k of the experts, everything else.
+// Returns the parameters that one token meets: top-k of the experts, everything else.
 std::int64_t active_parameters(const Model& model);
 
 }  // namespace stepsim

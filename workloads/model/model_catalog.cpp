@@ -32,7 +32,7 @@ std::string last_part(const std::string& name) {
   return name.substr(name.rfind('/') + 1);
 }
 
-// Without the words that say how a copy's tensors are stored, in small letters.
+// Returns the name in small letters, without the words that say how a copy's tensors are stored.
 std::string as_first_stored(std::string name) {
   constexpr std::array words{"-bnb-4bit", "-unsloth", "-bf16", "-hf", "-fp8"};
   for (bool found = true; found;) {
@@ -60,7 +60,7 @@ std::string resolve_model(const std::string& data, const std::string& name) {
   std::string last = last_part(in_small_letters(name));
   if (is_on(data, model_shelf, last)) return last;
   const std::vector<std::string> entries = names_on(data, model_shelf);
-  // The same name by somebody else is a copy of it; only an exact one is better.
+  // A model of the same name by somebody else is a copy of it; an exact name is better.
   const std::string plain = as_first_stored(last);
   std::string copied;
   for (const std::string& entry : entries) {

@@ -1,4 +1,4 @@
-// Models by name, from workloads/models, or from a path to a config.json.
+// Models are found by name, from workloads/models, or from a path to a config.json.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ inline constexpr Shelf model_shelf{"workloads/models", "model"};
 // A word that ends in .json, holds a slash, or names a folder with a config.json in it.
 bool is_config_path(std::string_view name_or_path);
 
-// What a name of Hugging Face, ORG/NAME or NAME, leads to: a model of the catalogue that is called
-// like it or lists it under `also`, a config.json in the local cache, or a model of the catalogue
-// that somebody else has a copy of under the same name. Everything else stays as it is.
+// Returns what a name of Hugging Face, ORG/NAME or NAME, leads to: a model of the catalogue that is
+// called like it or lists it under `also`, a config.json in the local cache, or a model of the
+// catalogue that somebody else has a copy of under the same name. Everything else stays as it is.
 std::string resolve_model(const std::string& data, const std::string& name);
-// What to say of an id that leads nowhere.
+// Says what there is to say of an id that leads nowhere.
 std::string unknown_id_text(const std::string& data, const std::string& id);
 
-// What Hugging Face calls a model of the catalogue, as other programs want it; the name itself
-// where nobody publishes it there.
+// Returns the name that Hugging Face has for a model of the catalogue, as other programs want it;
+// the name itself where nobody publishes it there.
 std::string published_name(const std::string& data, const std::string& name);
 
 // Throws UserError with the nearest name, or with every problem of the file. A catalogue file pins

@@ -1,6 +1,6 @@
-// What a model is made of, piece by piece: the only list of its matrices. Stored tensors, counts
-// of parameters, work for a token, the units of a training step and the products of an inference
-// engine all come from it.
+// This lists what a model is made of, piece by piece: it is the only list of its matrices. Stored
+// tensors, counts of parameters, work for a token, the units of a training step and the products of
+// an inference engine all come from it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace stepsim {
 
-// What a piece is for, however its framework calls it. Those without a matrix are called between
-// the others; the last ones of a block are what a training step adds.
+// A role says what a piece is for, however its framework calls it. Those without a matrix are
+// called between the others; the last ones of a block are what a training step adds.
 enum class Role : std::uint8_t {
   none,
   container,  // called, with hooks of its own, and nothing else
@@ -82,7 +82,8 @@ enum class Role : std::uint8_t {
   loss,  // over logits that the head has made
 };
 
-// Of attention, with its projections, but without the norm before it.
+// Returns whether the role belongs to attention, with its projections, but without the norm before
+// it.
 bool in_attention(Role role);
 bool in_shared_expert(Role role);
 bool in_mixer(Role role);  // with its matrices, but without the norm before it
@@ -90,7 +91,7 @@ bool in_mixer(Role role);  // with its matrices, but without the norm before it
 struct Part {
   std::string name;  // "self_attn.q_proj"
   Role role = Role::none;
-  // A matrix of in x out; in = 0: a vector of `out`; both 0: a container.
+  // This is a matrix of in x out; in = 0: a vector of `out`; both 0: a container.
   std::int64_t in = 0, out = 0;
   bool bias = false;
   TensorClass kind = TensorClass::dense;
@@ -104,7 +105,7 @@ struct Part {
   std::int64_t tensors() const;   // that it holds, all copies
 };
 
-// In calling order; experts come once, with their number.
+// These return the parts in calling order; experts come once, with their number.
 std::vector<Part> layer_parts(const Model& model, std::int64_t layer);
 std::vector<Part> outer_parts(const Model& model);  // beside the layers
 

@@ -74,7 +74,7 @@ class PipelineWriter {
     StageProgram<S> program;
     std::vector<Message> open;  // asked for or sent since the host last waited
   };
-  // What is known of a message before it can be written: both ends have to be ready for it.
+  // These are known of a message before it can be written: both ends have to be ready for it.
   struct Ends {
     std::optional<Mark> source, made;  // the host of the sender is there; and the data
     std::optional<Mark> target;
@@ -147,7 +147,7 @@ class PipelineWriter {
                        Cause::stage_transfer, name);
   }
 
-  // What the next place needs is on this stage already.
+  // Returns whether the next place is on this stage: then it has what it needs already.
   bool stays(const Message& message) const {
     return source_of(pipeline_, message) == target_of(pipeline_, message);
   }
@@ -193,7 +193,7 @@ class PipelineWriter {
           .name = builder_.graph().name(name_of_message(message.backward, on))};
     op.bytes = {bytes()};
     take_over(source);
-    // Where the way turns back, each place sends over a way of its own.
+    // If the way turns back, each place sends over a way of its own.
     const bool turns = pipeline_.way() != PipelineWay::round;
     std::optional<Mark>& before = sent_before_[{turns ? message.from : from, message.backward}];
     ends.sent =
@@ -219,7 +219,7 @@ class PipelineWriter {
     return true;
   }
 
-  // Until then the stage has nothing to compute.
+  // Makes the stage wait: until then it has nothing to compute.
   static void wait_for(StepWriter& writer, Mark arrived) {
     writer.stream_after(Stream::compute, arrived, Cause::pipeline_bubble);
   }

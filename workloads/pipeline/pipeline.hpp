@@ -22,7 +22,8 @@ struct PipelineRanks {
 // Bytes that a rank sends for a micro-batch at the end of its piece of the model.
 double message_bytes(const StepInput& input);
 
-// Of the whole model, `rank` says how ranks are dealt out and what they send each other.
+// Returns the ranks of a pipeline. `rank` is that of the whole model: it says how ranks are dealt
+// out and what they send each other.
 PipelineRanks pipeline_ranks(const RankPart& rank, Folding folding);
 OpGraph write_pipeline(const RankPart& rank, const Traffic& traffic, Written written);
 

@@ -79,7 +79,7 @@ void write_running_ahead(Writer& writer, const std::vector<Turn>& turns) {
   }
 }
 
-// What the next turns need is asked for while one runs; turns of weights need nothing.
+// Asks for what the next turns need while one runs; turns of weights need nothing.
 void write_one_ahead(Writer& writer, const std::vector<Turn>& turns) {
   std::size_t asked = 0;
   const auto ask_for_next = [&] {

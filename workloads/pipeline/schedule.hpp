@@ -1,5 +1,5 @@
-// In which order a stage runs its micro-batches, and what it tells its neighbours in between: as
-// data, so that it can be counted and tested without a simulator.
+// A schedule says in which order a stage runs its micro-batches, and what it tells its neighbours
+// in between: as data, so that it can be counted and tested without a simulator.
 #pragma once
 
 #include <compare>
@@ -11,15 +11,15 @@
 
 namespace stepsim {
 
-// What a turn makes. A backward pass makes gradients of inputs, which other stages wait for, and of
-// weights, which nobody does: these can have a turn of their own. A pass that scores goes forward,
-// and nothing is kept of it.
+// A pass is what a turn makes. A backward pass makes gradients of inputs, which other stages wait
+// for, and of weights, which nobody does: these can have a turn of their own. A pass that scores
+// goes forward, and nothing is kept of it.
 enum class Pass : std::uint8_t { forward, backward, inputs, weights, scoring };
 constexpr bool goes_back(Pass pass) {
   return pass != Pass::forward && pass != Pass::scoring;
 }
 
-// One micro-batch through one piece of a stage.
+// A turn takes one micro-batch through one piece of a stage.
 struct Turn {
   Pass pass = Pass::forward;
   std::int64_t piece = 0;        // of the stage's own
@@ -28,12 +28,13 @@ struct Turn {
 
   friend bool operator==(const Turn&, const Turn&) = default;
 };
-// `paired`: of interleaved stages one pass more goes forward first, so that of a forward and a
-// backward turn that follow each other neither waits for the other, and both run together.
+// Returns the turns of a stage. `paired`: of interleaved stages one pass more goes forward first,
+// so that of a forward and a backward turn that follow each other neither waits for the other, and
+// both run together.
 std::vector<Turn> turns_of(const PipelineParallel& pipeline, std::int64_t stage,
                            std::int64_t micro_batches, bool paired = false);
 
-// Activations on their way to the next place, or their gradients to the one before.
+// A message is activations on their way to the next place, or their gradients to the one before.
 struct Message {
   bool backward = false;
   std::int64_t from = 0;  // place that sends it
@@ -41,18 +42,19 @@ struct Message {
 
   friend auto operator<=>(const Message&, const Message&) = default;
 };
-// What a turn needs before it can begin, and what it makes; nothing at the ends of the model.
+// These return what a turn needs before it can begin, and what it makes; nothing at the ends of the
+// model.
 std::optional<Message> input_of(const PipelineParallel& pipeline, std::int64_t stage,
                                 const Turn& turn);
 std::optional<Message> output_of(const PipelineParallel& pipeline, std::int64_t stage,
                                  const Turn& turn);
-// Between which stages it travels; where the way turns it stays.
+// These say between which stages it travels; where the way turns it stays.
 std::int64_t source_of(const PipelineParallel& pipeline, const Message& message);
 std::int64_t target_of(const PipelineParallel& pipeline, const Message& message);
-// From a stage to the next one, or to the one before.
+// Returns whether the message goes from a stage to the next one, or else to the one before.
 bool goes_on(const PipelineParallel& pipeline, const Message& message);
 
-// What the host of a stage does, one after the other.
+// An act is what the host of a stage does, one after the other.
 struct StageAct {
   enum class Kind : std::uint8_t {
     expect,  // it asks for a turn's input
@@ -75,7 +77,7 @@ struct StageHabits {
 };
 std::vector<StageAct> acts_of(const PipelineParallel& pipeline, std::int64_t stage,
                               std::int64_t micro_batches, const StageHabits& habits);
-// All micro-batches once forward; `sweep` counts such passes from 0.
+// Takes all micro-batches once forward; `sweep` counts such passes from 0.
 std::vector<StageAct> scoring_acts_of(const PipelineParallel& pipeline, std::int64_t stage,
                                       std::int64_t micro_batches, std::int64_t sweep, bool stops);
 

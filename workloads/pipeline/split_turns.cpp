@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// Of stages with two pieces: writes the next micro-batch of a piece.
+// This lists the turns of a stage with two pieces, and writes the next micro-batch of a piece.
 class TurnList {
  public:
   void add(Pass pass, std::int64_t piece) {

@@ -1,4 +1,4 @@
-// What one stage of a pipeline does in a turn, whoever shards its parameters.
+// This writes what one stage of a pipeline does in a turn, whoever shards its parameters.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@
 
 namespace stepsim {
 
-// The visits of one piece in one direction.
+// A range is the visits of one piece in one direction.
 struct VisitRange {
   std::size_t first = 0, end = 0;
 };
-// [piece][forward, back, then each pass that scores]
+// These are [piece][forward, back, then each pass that scores].
 using VisitRanges = std::vector<std::vector<VisitRange>>;
 VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share,
                       const OtherPasses& others);
@@ -47,15 +47,15 @@ class StageProgram {
   const StepInput& input() const { return rank_.input; }
   const RankPart& rank() const { return rank_; }
 
-  // One turn, or one forward and one backward together. Returns the first kernel of each: what came
-  // from the neighbour is taken over there.
+  // Runs one turn, or one forward and one backward together. Returns the first kernel of each: what
+  // came from the neighbour is taken over there.
   std::vector<Mark> run(const std::vector<Turn>& turns) {
     std::vector<PassInTurns> passes;
     for (const Turn& turn : turns) {
       const auto [first, end] = ranges_[static_cast<std::size_t>(turn.piece)][column_of(turn)];
       passes.push_back({.next = first, .end = end, .micro_batch = turn.micro_batch});
     }
-    // Gradients first: their tokens travel under the attention of the other one.
+    // The gradients go first: their tokens travel under the attention of the other one.
     if (passes.size() > 1 && rank_.input.strategy.experts.overlaps)
       run_in_turns(writer, visits_, {&passes[1], &passes[0]}, Around{*this});
     else
@@ -113,7 +113,7 @@ class StageProgram {
     }
   }
 
-  // Of the ranges of a piece.
+  // Returns the column of a turn among the ranges of a piece.
   std::size_t column_of(const Turn& turn) const {
     if (turn.pass == Pass::scoring)
       return static_cast<std::size_t>(1 + turn.micro_batch / micro_batches_);

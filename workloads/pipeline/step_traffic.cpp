@@ -31,7 +31,8 @@ Traffic planned(const Cluster& cluster, const TrafficNeeds& needs, Folding foldi
   return make_traffic(machinery_of_stages(cluster, needs.mesh), plans.take(), folding);
 }
 
-// Every choice by widths comes out as it did, and what is alike stays so, and nothing else.
+// Returns whether folding comes out the same: every comparison of widths has its old answer, links
+// that were alike still are, and no others are.
 bool folds_alike(const FoldedBy& by, const Platform& platform, const Cluster& to) {
   if (!by.pure) return false;
   const auto width = capacities_of(to);
@@ -51,7 +52,8 @@ bool folds_alike(const FoldedBy& by, const Platform& platform, const Cluster& to
   return true;
 }
 
-// Planned and folded for `from`, which differs in rates alone; nothing where that is not enough.
+// Returns the traffic that was planned and folded for `from`, which differs in rates alone; nothing
+// where that is not enough.
 std::optional<Traffic> retimed(Traffic traffic, const Cluster& from, const Cluster& to) {
   Folded& folded = traffic.folded;
   if (!folded.by || !folds_alike(*folded.by, folded.platform, to)) return std::nullopt;

@@ -1,4 +1,4 @@
-// The traffic of a step, planned and folded.
+// This is the traffic of a step, planned and folded.
 #pragma once
 
 #include "workloads/program/program_builder.hpp"
@@ -6,7 +6,8 @@
 
 namespace stepsim {
 
-// Most steps of a study differ in what carries no traffic: the last few different ones are kept.
+// Returns a step's traffic. Most steps of a study differ in what carries no traffic: the last few
+// different ones are kept.
 Traffic step_traffic(const RankPart& rank, Folding folding);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// What stages send each other, as traffic over the real links.
+// These write what stages send each other, as traffic over the real links.
 #pragma once
 
 #include "workloads/program/plans.hpp"

@@ -26,7 +26,8 @@ Activations::Activations(StepWriter& writer, const std::vector<Visit>& visits)
     }
 }
 
-// What stands outside the layers is needed at once, or is nothing.
+// Returns whether the activations go to the host: what stands outside the layers is needed at once,
+// or is nothing.
 bool Activations::travels(const Visit& visit) const {
   return writer_.input().strategy.activation_place == Offload::cpu && !visit.frozen &&
          visit.layer >= 0 && visit.layer < writer_.input().model.layers;
@@ -52,7 +53,8 @@ void Activations::send(std::int16_t layer, Mark compute) {
   writer_.release(*held.away, Held::activations, held.kept);
 }
 
-// Not before the device has done what was issued so far, so that two layers are there at once.
+// Fetches a layer's activations, but not before the device has done what was issued so far, so that
+// two layers are there at once.
 void Activations::fetch(std::int16_t layer) {
   const auto found = waiting_.find(layer);
   if (found == waiting_.end() || !found->second.away || found->second.back) return;
@@ -79,9 +81,9 @@ void Activations::before(std::size_t visit) {
   fetch(static_cast<std::int16_t>(now.layer - 1));
 }
 
-// What a unit keeps lives from its forward pass on, what it needs beyond that from its
-// recomputation on; both go with its backward pass, or wait with the gradient of its result for the
-// weights. A result that was kept for the recomputation alone goes there.
+// Keeps account of what a unit holds. What it keeps lives from its forward pass on, what it needs
+// beyond that from its recomputation on; both go with its backward pass, or wait with the gradient
+// of its result for the weights. A result that was kept for the recomputation alone goes there.
 void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
   const Visit& now = visits_[visit];
   const Unit& unit = *now.unit;

@@ -1,5 +1,5 @@
-// What waits in memory for the backward pass: kept on the device, computed again, or sent to host
-// memory and fetched back.
+// Activations wait in memory for the backward pass: kept on the device, computed again, or sent to
+// host memory and fetched back.
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@ class Activations {
  public:
   Activations(StepWriter& writer, const std::vector<Visit>& visits);
 
-  // Around the kernels of a visit; `ran` is told what they left.
+  // before() and ran() stand around the kernels of a visit; ran() is told what they left.
   void before(std::size_t visit);
   void ran(std::size_t visit, Mark compute, PartOfVisit part = PartOfVisit::all);
   // A backward pass is over: at the embedding, or where another stage goes on.
   void end_pass(Mark compute);
 
  private:
-  // Of a layer, from its forward to its backward pass.
+  // A layer's activations wait from its forward to its backward pass.
   struct Waiting {
     double inputs = 0;  // bytes
     double kept = 0;
@@ -42,7 +42,7 @@ class Activations {
   double waits_ = 0;     // of that of a matrix that the head shares with the embedding
 };
 
-// The most that activations take beside one another.
+// Returns the most that activations take beside one another.
 double activation_bytes(const StepInput& input, const std::vector<Visit>& visits);
 
 }  // namespace stepsim

@@ -10,7 +10,7 @@
 namespace stepsim {
 
 enum class Held : std::uint8_t {
-  // From step to step.
+  // These are held from step to step.
   parameters,
   cast_weights,  // copies in the type of their products
   reference,     // parameters of a reference model
@@ -26,7 +26,7 @@ enum class Held : std::uint8_t {
   offload_buffer,
   swap_buffers,
   parameter_buffers,
-  // Within a step.
+  // These are held within a step.
   activations,
   checkpoints,  // inputs of what is computed again
   activation_gradients,

@@ -32,7 +32,7 @@ void add_part(std::vector<Matrix>& list, const Part& part, double holders) {
                           part.role != Role::convolution});  // whose tensors have three sides
 }
 
-// Of a pair of low-rank matrices each has as many rows or columns as the rank.
+// Adds a pair of low-rank matrices, each of which has as many rows or columns as the rank.
 void add_adapters(std::vector<Matrix>& list, const Unit& unit, double rank) {
   if (!unit.adapter) return;
   for (const double elements : unit.tensors)

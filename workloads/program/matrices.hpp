@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-// Equal ones.
+// These matrices are equal.
 struct Matrix {
   double rows = 0, columns = 0;
   double batch = 1;  // so many in one tensor
@@ -19,7 +19,8 @@ struct Matrix {
   double elements() const { return rows * columns * batch * count; }
 };
 
-// Of the part of a model that a rank has before anything is sharded; with adapters these alone.
+// Returns the matrices of the part of a model that a rank has before anything is sharded; with
+// adapters these alone.
 std::vector<Matrix> matrices_of(const StepInput& input, const Mesh& mesh, const ModelUnits& units);
 
 }  // namespace stepsim

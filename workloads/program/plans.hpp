@@ -40,7 +40,7 @@ enum class Plan : std::uint8_t {
   to_drive,
   neighbours,   // of other jobs: nobody waits for it
   tensor_pass,  // pieces of tokens from rank to rank of a layer, by the devices' copy engines
-  // Of a pipeline.
+  // These are the plans of a pipeline.
   to_next_stage,  // every rank to the one of equal place in the next stage, the last to the first
   to_previous_stage,  // and the other way
   end_stages,         // a sum over ranks of equal place in the first and the last stage
@@ -55,7 +55,7 @@ enum class Plan : std::uint8_t {
   owners_from_file,
   all_from_file,  // every rank reads the same
   share_out,      // from the first rank of a shard to the others
-  // Of an optimizer that updates whole matrices: parts go to the rank that updates them, and back.
+  // An optimizer that updates whole matrices sends parts to the rank that updates them, and back.
   deal_matrices,
   deal_experts,
 };
@@ -64,13 +64,13 @@ constexpr std::size_t index(Plan plan) {
   return static_cast<std::size_t>(plan);
 }
 
-// Those that are not used are empty: they take no part in folding.
+// Plans that are not used are empty: they take no part in folding.
 class Plans {
  public:
   CollectivePlan& operator[](Plan plan) { return plans_[index(plan)]; }
   const CollectivePlan& operator[](Plan plan) const { return plans_[index(plan)]; }
 
-  // In the order of the names, so that index() finds each.
+  // Returns the plans in the order of the names, so that index() finds each.
   std::vector<CollectivePlan> take() {
     return {std::make_move_iterator(plans_.begin()), std::make_move_iterator(plans_.end())};
   }

@@ -25,18 +25,18 @@ struct Traffic {
 Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> plans,
                      Folding folding);
 
-// The number that a program's graph gives to the first pattern of a family.
+// Returns the number that a program's graph gives to the first pattern of a family.
 PatternId first_pattern(const Traffic& traffic, std::size_t family);
 
 // The whole, to be replayed; the same with the memory of one lane of each part alone, since all
 // hold the same; or only what memory in program order needs, or only sums: see OpGraph.
 enum class Written : std::uint8_t { whole, figures, memory, sums };
 
-// What an operation that every lane of a part did left behind: one operation per lane, to be waited
-// for.
+// A mark is what an operation that every lane of a part did left behind: one operation per lane, to
+// be waited for.
 enum class Mark : std::uint32_t {};
 
-// Lanes next to each other: all, or those of one pipeline stage.
+// A range is lanes next to each other: all, or those of one pipeline stage.
 struct LaneRange {
   Rank first = 0, end = 0;
 
@@ -50,10 +50,10 @@ class ProgramBuilder {
   OpGraph& graph() { return graph_; }
   Rank lanes() const { return static_cast<Rank>(traffic_.lanes()); }
   LaneRange all() const { return {0, lanes()}; }
-  // From now on a part of the lanes is written alone: groups of others do nothing.
+  // Writes a part of the lanes alone from now on: groups of others do nothing.
   void select(LaneRange lanes) { part_ = lanes; }
   LaneRange part() const { return part_; }
-  // Those of it whose memory is written.
+  // Returns those lanes of the part whose memory is written.
   LaneRange holders() const {
     return written_ == Written::figures || written_ == Written::sums
                ? LaneRange{part_.first, std::min(part_.first + 1, part_.end)}
@@ -62,21 +62,21 @@ class ProgramBuilder {
 
   // After the last operation on the stream of op.rank, and after whatever else is named.
   OpId add(const Op& op, std::span<const OpId> after = {});
-  // Every lane does this, after what it did on the stream before and after the marks.
+  // Lets every lane do this, after what it did on the stream before and after the marks.
   Mark everywhere(Op op, std::initializer_list<Mark> after = {});
-  // All groups of a plan; each waits for its members' streams and, on every member, for the last
-  // operation of stream `also`. The candidate is the cheapest for the size unless named.
+  // Lets all groups of a plan do it; each waits for its members' streams and, on every member, for
+  // the last operation of stream `also`. The candidate is the cheapest for the size unless named.
   Mark collective(std::size_t plan, Op op, Stream also, std::initializer_list<Mark> after = {});
   Mark collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also,
                      std::initializer_list<Mark> after = {});
-  // From the first member of each group, one of the lanes that are selected, to the second, one of
-  // `targets`. What these did so far on any stream is not waited for.
+  // Sends from the first member of each group, one of the lanes that are selected, to the second,
+  // one of `targets`. What these did so far on any stream is not waited for.
   struct Sent {
     Mark at_source, at_target;
   };
   Sent send(std::size_t plan, Op op, LaneRange targets, std::initializer_list<Mark> source_after,
             std::initializer_list<Mark> target_after);
-  // What a lane left at a mark.
+  // Returns the operation that a lane left at a mark.
   OpId operation(Mark mark, Rank lane) const { return marks_[place(mark, lane)]; }
   // The next operation on `stream` starts after the last one on `before`.
   void wait(Stream stream, Stream before);

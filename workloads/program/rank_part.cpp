@@ -43,7 +43,7 @@ bool is_matrix_of_layer(const Unit& unit) {
   return unit.kind == TensorClass::dense || unit.kind == TensorClass::expert;
 }
 
-// Elements of one matrix for each shape; the two of an expert are one here.
+// Counts the elements of one matrix for each shape; the two of an expert are one here.
 double elements_of_shapes(const StepInput& input, const ModelUnits& units) {
   std::set<std::pair<Role, double>> met;
   for (std::size_t layer = 0; layer < units.layers.size(); ++layer) {
@@ -76,8 +76,8 @@ TensorSizes sizes_of(const StepInput& input, const ModelUnits& units) {
   return sizes;
 }
 
-// With adapters: all elements as they are stored, in units of 16 bits, and those that have
-// gradients.
+// Returns the shares with adapters: all elements as they are stored, in units of 16 bits, and those
+// that have gradients.
 Shares shares_with_adapters(const StepInput& input, const Mesh& mesh, const ModelUnits& units) {
   Shares shares;
   for_each_unit(units, [&](const Unit& unit) {

@@ -1,4 +1,4 @@
-// What a rank has of a model, found once from what a step is made from.
+// A part is what a rank has of a model, found once from what a step is made from.
 #pragma once
 
 #include "workloads/program/matrices.hpp"
@@ -13,8 +13,8 @@ struct TensorSizes {          // elements
   double shapes = 0;          // one of each shape of matrices in layers
 };
 
-// Elements on a rank: its share of the model before anything is sharded (experts are shared out
-// among expert-parallel ranks first), and the part that its optimizer owns.
+// These are elements on a rank: its share of the model before anything is sharded (experts are
+// shared out among expert-parallel ranks first), and the part that its optimizer owns.
 struct Shares {
   double whole = 0;
   double shard = 0;

@@ -75,8 +75,8 @@ void await(StepWriter& writer, const std::vector<Mark>& marks) {
   for (const Mark mark : marks) writer.hand_after(mark);
 }
 
-// What ranks collect or scatter lies in pieces of tokens for each row; a copy makes it so, or
-// undoes it, and streams as fast as the device does.
+// Writes the copies around what ranks collect or scatter: it lies in pieces of tokens for each row,
+// and a copy makes it so, or undoes it, and streams as fast as the device does.
 void regroup(StepWriter& writer, std::span<const Transfer> transfers, Handover kind,
              bool backward) {
   const Stack& stack = writer.input().stack;
@@ -177,8 +177,8 @@ Mark pass_on(StepWriter& writer, double bytes, Mark ready) {
                            "pass_keys", {ready});
 }
 
-// A block of attention per rank of the ring. Keys and values of the next block come meanwhile; in
-// the backward pass their gradients follow each block, and the last ones are waited for.
+// Runs a block of attention per rank of the ring. Keys and values of the next block come meanwhile;
+// in the backward pass their gradients follow each block, and the last ones are waited for.
 void run_ring(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
               bool backward, Cause cause) {
   const RingRows split = rows_in_ring(unit, rows);
@@ -215,7 +215,7 @@ bool is_narrow(const Unit& unit, Phase phase) {
   return unit.narrow > 0 && (phase == Phase::forward || !unit.narrow_once);
 }
 
-// What was kept need not come again: see checkpointing.hpp.
+// Returns what kernels wait for; what was kept need not come again: see checkpointing.hpp.
 Awaited awaited(const Strategy& strategy, const Unit& unit, Phase phase) {
   const bool backward = phase == Phase::backward, again = phase == Phase::recompute;
   if (backward && unit.hand.overlapped) return {};

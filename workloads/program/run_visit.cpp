@@ -41,7 +41,7 @@ void exchange_once(StepWriter& writer, const Unit& unit) {
 
 }  // namespace
 
-// The all-to-all before a unit; its gradient goes the other way after the unit's backward.
+// Writes the all-to-all before a unit; its gradient goes the other way after the unit's backward.
 void send_tokens(StepWriter& writer, const Unit& unit) {
   if (sends_once(writer.input().strategy.experts.dispatcher)) {
     exchange_once(writer, unit);
@@ -111,7 +111,7 @@ void run_part(StepWriter& writer, const Visit& visit, PartOfVisit part) {
     run_weights(writer, *visit.unit, cause);
 }
 
-// Round by round; before each the host may have to know what the router decided.
+// Runs round by round; before each the host may have to know what the router decided.
 Mark run_unit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
   const Unit& unit = *visit.unit;
   const bool backward = visit.phase == Phase::backward;

@@ -1,4 +1,4 @@
-// What a training step is made from.
+// A training step is made from this.
 #pragma once
 
 #include "topology/cluster.hpp"

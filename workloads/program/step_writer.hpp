@@ -19,7 +19,7 @@
 
 namespace stepsim {
 
-// What an operation is for, as every operation of a pass has it.
+// A context says what an operation is for, as every operation of a pass has it.
 struct Context {
   Phase phase = Phase::forward;
   std::int16_t layer = -1;
@@ -30,8 +30,8 @@ class StepWriter {
  public:
   // Into `builder`, which others may write into as well, one part of its lanes at a time.
   StepWriter(const RankPart& rank, ProgramBuilder& builder);
-  // From now on what is allocated passes through this, and the host stops where memory is given
-  // back and mapped anew. Without `costs` it is only counted.
+  // Passes what is allocated from now on through this; the host stops where memory is given back
+  // and mapped anew. Without `costs` it is only counted.
   void allocate_through(Allocator& allocator, bool costs) {
     allocator_ = &allocator;
     mapping_costs_ = costs;
@@ -41,15 +41,15 @@ class StepWriter {
   const StepInput& input() const { return rank_.input; }
   const Mesh& mesh() const { return rank_.mesh; }
   double number_bytes() const { return input().strategy.precision.numbers; }
-  // Ranks that share one copy of the states.
+  // Returns the ranks that share one copy of the states.
   double sharers() const { return static_cast<double>(mesh().shard); }
-  // The same of experts that not all ranks hold.
+  // Returns the ranks that share one copy of the states of experts that not all ranks hold.
   double expert_sharers() const { return static_cast<double>(mesh().expert_shard); }
   // Host time on this cluster's cores of what a stack's file gives for one of speed 1.
   Seconds scaled(Seconds seconds) const;
   Context context;
 
-  // The host thread spends time; afterwards it has everything named behind it.
+  // Lets the host thread spend time; afterwards it has everything named behind it.
   Mark host(Seconds seconds, Cause cause, std::string_view name,
             std::initializer_list<Mark> after = {});
   // Host time that goes with whatever it does next. What is the longer of the two names the cause
@@ -61,15 +61,15 @@ class StepWriter {
   // The host dispatches the rows, the device runs them behind whatever it waits for. No more
   // kernels are outstanding than the launch queue holds.
   Mark run(const std::vector<KernelRow>& rows, bool backward, Cause cause, std::string_view name);
-  // The same of rows that stay where they are and as they are: what they cost is found once.
+  // Does the same for rows that stay where they are and as they are: what they cost is found once.
   Mark run_lasting(const std::vector<KernelRow>& rows, bool backward, Cause cause,
                    std::string_view name);
   // Small kernels on a stream of their own, beside what runs on the device and not slowed by it.
   Mark beside(Stream stream, double bytes, Cause cause, std::string_view name,
               std::initializer_list<Mark> after = {});
-  // The next kernels wait for this.
+  // Lets the next kernels wait for this.
   void compute_after(Mark mark) { compute_waits_.push_back(mark); }
-  // What they would wait for, taken from them: it belongs to a pass that goes on later.
+  // Takes from the next kernels what they would wait for: it belongs to a pass that goes on later.
   std::vector<Mark> set_aside() {
     handed_.reset();
     return std::exchange(compute_waits_, {});
@@ -78,14 +78,15 @@ class StepWriter {
     compute_waits_.insert(compute_waits_.end(), marks.begin(), marks.end());
     if (!marks.empty()) handed_ = marks.back();
   }
-  // The same of what ranks hand each other: what is handed on before the next kernel waits, too.
+  // Lets the next kernels wait for what ranks hand each other; what is handed on before them waits,
+  // too.
   void hand_after(Mark mark) {
     compute_after(mark);
     handed_ = mark;
   }
   // When what they hand on is there: from another rank, or from the last kernel.
   Mark to_hand_on() const { return handed_.value_or(last_compute_); }
-  // So does what comes next on another stream.
+  // Lets what comes next on another stream wait, too.
   void stream_after(Stream stream, Mark mark, Cause cause) {
     builder_.everywhere(labelled(OpKind::join, stream, cause, "wait"), {mark});
   }
@@ -93,10 +94,10 @@ class StepWriter {
   Mark compute_ready();
   // The host waits until the device has done all it was given, then spends `seconds`.
   void drain(Seconds seconds, Cause cause, std::string_view name);
-  // A collective enqueued by the host; `ready` is what produced its input.
+  // Enqueues a collective on the host; `ready` is what produced its input.
   Mark collective(Plan plan, Bytes bytes, Stream stream, Cause cause, std::string_view name,
                   std::initializer_list<Mark> ready = {});
-  // A copy or an update on the host: traffic of each rank for itself, enqueued like a kernel.
+  // Enqueues, like a kernel, a copy or an update on the host: traffic of each rank for itself.
   Mark traffic(Plan plan, Bytes bytes, Cause cause, std::string_view name,
                std::initializer_list<Mark> ready = {});
   Mark last_compute() const { return last_compute_; }
@@ -108,7 +109,7 @@ class StepWriter {
   void release(Mark at, Held held, double bytes, Pool pool = Pool::device);
 
  private:
-  // Of rows that run one after the other.
+  // This is the cost of rows that run one after the other.
   struct Cost {
     double operators = 0, launches = 0;
     DeviceTime device{};
@@ -125,7 +126,7 @@ class StepWriter {
   ProgramBuilder& builder_;
   std::vector<Mark> compute_waits_;
   std::optional<Mark> handed_;  // since the last kernel
-  // [backward] by where the rows stand; looked up, never iterated
+  // These are costs [backward] by where the rows stand; they are looked up, never iterated.
   std::array<std::unordered_map<const std::vector<KernelRow>*, Cost>, 2> costs_;
   struct LastCollective {
     std::optional<Mark> mark;

@@ -1,4 +1,4 @@
-// Which of the operators that are counted in data a training step runs.
+// This says which of the operators that are counted in data a training step runs.
 #pragma once
 
 #include <bitset>
@@ -9,8 +9,8 @@
 
 namespace stepsim {
 
-// Whether what stands at this name of the operators' file ("norm.kernels"), or of the optimizer's
-// ("adamw.passes"), has a part in a step.
+// Says whether what stands at this name of the operators' file ("norm.kernels"), or of the
+// optimizer's ("adamw.passes"), has a part in a step.
 class UsedOperators {
  public:
   explicit UsedOperators(const StepInput& input);

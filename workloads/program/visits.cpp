@@ -17,7 +17,7 @@ struct VisitList {
   std::map<const Unit*, std::uint32_t> first_instance;
   std::uint32_t instances = 0;
 
-  // What one of them has gathered, the other has as well.
+  // Makes both units one instance: what one of them has gathered, the other has as well.
   void share(const Unit& unit, const Unit& owner) {
     first_instance.try_emplace(&unit, first_instance.at(&owner));
   }

@@ -10,7 +10,7 @@
 
 namespace stepsim {
 
-// The units of a model, layer by layer; a Visit points into them.
+// These are the units of a model, layer by layer; a Visit points into them.
 struct ModelUnits {
   Unit embedding;
   bool embeds = true;  // a later pipeline stage has no embedding
@@ -20,11 +20,11 @@ struct ModelUnits {
 
   const std::vector<Unit>& like(std::size_t layer) const { return layers[alike[layer]]; }
 };
-// Where nothing visits them it is enough to have the units of one layer of each kind: the first.
+// If nothing visits them, the units of one layer of each kind are enough: those of the first.
 enum class LayersWith : std::uint8_t { own_units, units_once };
 ModelUnits units_of(const StepInput& input, LayersWith which = LayersWith::own_units);
 
-// One call of a unit. `instance` is the same for all calls of the same parameters.
+// A visit is one call of a unit. `instance` is the same for all calls of the same parameters.
 struct Visit {
   const Unit* unit = nullptr;
   std::uint32_t instance = 0;
@@ -40,7 +40,8 @@ struct OtherPasses {
   std::int64_t of_reference = 0;
   std::int64_t without_gradients = 0;  // of the policy
 };
-// Of the job's method; `reference` are the units of a reference model, where it has one.
+// Returns the other passes of the job's method; `reference` are the units of a reference model,
+// where it has one.
 OtherPasses other_passes(const Job& job, const ModelUnits& reference);
 std::vector<Visit> visits_of(const ModelUnits& units, const OtherPasses& others = {});
 

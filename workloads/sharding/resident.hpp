@@ -1,4 +1,4 @@
-// What a rank holds from one step to the next.
+// Resident memory is what a rank holds from one step to the next.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct Holding {
   double bytes = 0;
 };
 
-// Of one rank: its device, and its share of the node's memory and drives.
+// This belongs to one rank: its device, and its share of the node's memory and drives.
 struct Resident {
   std::vector<Holding> holdings;  // a class once per pool, none of them empty
   // Mapped on the device when an update begins, where each step gives memory back; else 0.
@@ -25,7 +25,7 @@ struct Resident {
   double in(Pool pool) const;
 };
 
-// The list as it grows.
+// This is the list as it grows.
 struct Holdings {
   Resident resident;
 
@@ -41,9 +41,9 @@ double states_of(const RankPart& rank);
 
 AllocatingStreams allocating_streams(const Strategy& strategy);
 
-// What the allocator reserves beyond what is used and cannot give back, as a share.
+// Returns what the allocator reserves beyond what is used and cannot give back, as a share.
 Constant<Ratio> slack_of(const StepInput& input);
-// As a step finds it that no other came before.
+// Returns the allocator as a step finds it that no other came before.
 Allocator allocator_of(const RankPart& rank);
 
 }  // namespace stepsim

@@ -22,7 +22,8 @@ std::vector<Rank> first_ranks(Rank count) {
   return ranks;
 }
 
-// What one rank's optimizer is written from: bytes between two copies, each a tensor in the file.
+// Returns the bytes of each tensor in the file of one rank's optimizer: so many are written between
+// two copies.
 double storage_of(const RankPart& rank) {
   const double updated = rank.shares.updated;
   const double elements =
@@ -32,7 +33,7 @@ double storage_of(const RankPart& rank) {
   return 4 * elements;
 }
 
-// Bytes in pieces of one size, and the rest.
+// Returns bytes in pieces of one size, and the rest.
 std::vector<double> pieces_of(double bytes, double piece) {
   if (bytes <= 0) return {};
   const auto count = static_cast<std::size_t>(std::ceil(bytes / piece));
@@ -41,7 +42,7 @@ std::vector<double> pieces_of(double bytes, double piece) {
   return pieces;
 }
 
-// Elements of a rank's experts that are not frozen.
+// Counts the elements of a rank's experts that are not frozen.
 double trained_in_experts(const ModelUnits& units) {
   double elements = 0;
   for (std::size_t layer = 0; layer < units.layers.size(); ++layer)
@@ -51,7 +52,7 @@ double trained_in_experts(const ModelUnits& units) {
   return elements;
 }
 
-// Beside the traffic of a step.
+// Returns the plans for saving, beside those for the traffic of a step.
 Plans save_plans(const RankPart& rank) {
   const StepInput& input = rank.input;
   const Cluster& cluster = input.cluster;
@@ -190,7 +191,8 @@ void Saver::gather_weights() {
   writer_.release(written, Held::saved_model, held, Pool::pageable);
 }
 
-// Tensor by tensor; what is on the host or on drives already is not copied down first.
+// Writes the states tensor by tensor; what is on the host or on drives already is not copied down
+// first.
 void Saver::write_states() {
   const StepInput& input = writer_.input();
   const double part = storage_of(writer_.rank());

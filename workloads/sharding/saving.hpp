@@ -1,4 +1,4 @@
-// What a job writes between two steps so that it can go on later, and reads when it does.
+// A job writes this between two steps so that it can go on later, and reads it when it does.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 
 namespace stepsim {
 
-// Bytes of the parts of a checkpoint, and its files. As Hugging Face's trainer has them: the model
-// in one piece as it is published, and beside it what DeepSpeed or PyTorch need to go on.
+// These are the bytes of the parts of a checkpoint, and its files, as Hugging Face's trainer has
+// them: the model in one piece as it is published, and beside it what DeepSpeed or PyTorch need to
+// go on.
 struct Checkpoint {
   double weights = 0;       // of each rank that writes a part of the model in one piece
   double model_states = 0;  // stages 0 to 2: the same again, in DeepSpeed's own file

@@ -1,6 +1,6 @@
-// What a way of sharding has to say: when parameters are gathered and gradients reduced, what a
-// rank holds between steps, how it came there, and what is saved of it. Each scheme is a folder of
-// this room; schemes.hpp has the list.
+// A way of sharding has to say when parameters are gathered and gradients reduced, what a rank
+// holds between steps, how it came there, and what is saved of it. Each scheme is a folder of this
+// room; schemes.hpp has the list.
 #pragma once
 
 #include <concepts>
@@ -37,9 +37,9 @@ concept Scheme =
     StepSchedule<typename S::Schedule> &&
     requires(const Strategy& strategy, const RankPart& rank, Holdings& holdings, Setup& setup) {
       { S::facts(strategy) } -> std::same_as<SchemeFacts>;
-      // Between steps.
+      // Lists what is held between steps.
       S::hold(holdings, rank);
-      // From nothing to that.
+      // Writes the way from nothing to what is held.
       S::set_up(setup);
       // Bytes of gradients on the device beside that when an update begins.
       { S::gradients_at_update(rank) } -> std::same_as<double>;

@@ -1,4 +1,4 @@
-// What others ask of a way of sharding, without writing its steps.
+// Others ask these facts of a way of sharding, without writing its steps.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,8 @@
 
 namespace stepsim {
 
-// How the ranks that share the states come by whole matrices, for optimizers that need these.
+// This says how the ranks that share the states come by whole matrices, for optimizers that need
+// these.
 struct WholeMatrices {
   bool flat = true;         // an optimizer is given pieces of one long vector
   bool dealt = false;       // a rank takes whole matrices in turn; else all that its part touches

@@ -48,8 +48,8 @@ void Setup::load_part(Held held, Pool pool, double stored) {
     load_sharded(held, pool, stored);
 }
 
-// Module by module: built on the device, filled from a file that one rank of the first node reads,
-// partitioned. The largest module is whole for a moment beside the shards.
+// Loads module by module: built on the device, filled from a file that one rank of the first node
+// reads, partitioned. The largest module is whole for a moment beside the shards.
 void Setup::load_sharded(Held held, Pool pool, double stored) {
   const double file =
       std::min(checkpoint_file, rank_.input.strategy.precision.numbers * rank_.shares.whole) /

@@ -24,13 +24,13 @@ class Setup {
 
   const RankPart& rank() const { return rank_; }
   const Strategy& strategy() const { return rank_.input.strategy; }
-  // Of what comes from now on.
+  // Names the moment of what comes from now on.
   void at(std::string_view moment) { moment_ = moment; }
   void take(Pool pool, Held held, double bytes);
   void give(Pool pool, Held held, double bytes) { take(pool, held, -bytes); }
   // Pinned memory is allocated as ordinary memory first, and then copied.
   void pin(Held held, double bytes);
-  // What an optimizer makes for each part of its elements, moment by moment, on the device.
+  // Takes what an optimizer makes for each part of its elements, moment by moment, on the device.
   void take_states(double bytes, const std::vector<double>& parts);
   double on_device() const { return on_device_; }  // bytes taken so far
 
@@ -53,9 +53,9 @@ class Setup {
   double on_device_ = 0;
 };
 
-// From nothing to what is resident, in the order of the constructors of DeepSpeed and FSDP:
-// loading, flattening or partitioning, fp32 copies, gradient buffers, and the states that the first
-// update creates.
+// Returns all changes from nothing to what is resident, in the order of the constructors of
+// DeepSpeed and FSDP: loading, flattening or partitioning, fp32 copies, gradient buffers, and the
+// states that the first update creates.
 std::vector<SetupChange> setup_of(const RankPart& rank);
 
 }  // namespace stepsim

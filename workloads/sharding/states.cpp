@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// Elements of the largest sub-group.
+// Returns the elements of the largest sub-group.
 double largest_sub_group(const RankPart& rank) {
   const double shard = rank.shares.updated, size = rank.input.strategy.zero.sub_group;
   return size <= 0 ? rank.tensors.largest * shard / rank.shares.whole : std::min(size, shard);
@@ -69,7 +69,7 @@ double states_on_device(const RankPart& rank) {
   const Strategy& s = rank.input.strategy;
   if (s.optimizer_place == Offload::none) return 1;
   if (s.optimizer_place == Offload::nvme) return 0;
-  // Tensor by tensor, or by sub-groups of one tensor.
+  // The share goes tensor by tensor, or by sub-groups of one tensor.
   if (!facts_of(s).has_sub_groups || s.zero.sub_group <= 0) return 1 - s.offload.ratio;
   const double groups = std::max(1.0, std::ceil(rank.shares.updated / s.zero.sub_group));
   return std::floor((1 - s.offload.ratio) * groups) / groups;

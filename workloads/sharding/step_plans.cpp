@@ -36,7 +36,7 @@ struct Planner {
   }
 };
 
-// Of parameters and gradients among the ranks that share one copy of the states.
+// Plans the traffic of parameters and gradients among the ranks that share one copy of the states.
 void plan_shards(Plans& plans, const Planner& plan) {
   const SchemeFacts facts = facts_of(plan.needs.strategy);
   const Mesh& mesh = plan.needs.mesh;
@@ -85,7 +85,7 @@ void plan_experts(Plans& plans, const Planner& plan) {
   plans[Plan::node_exchange] = plan.of_exchange(inside, beside);
 }
 
-// Between ranks that share layers or sequences.
+// Plans the traffic between ranks that share layers or sequences.
 void plan_layers(Plans& plans, const Planner& plan) {
   const Mesh& mesh = plan.needs.mesh;
   for (const Handover kind : {Handover::sum, Handover::collect, Handover::scatter, Handover::heads})
@@ -97,7 +97,7 @@ void plan_layers(Plans& plans, const Planner& plan) {
         plan.cluster, strided_groups(mesh.ranks, mesh.ring, mesh.apart() * mesh.ulysses));
 }
 
-// Each rank for itself, over the host.
+// Plans the traffic of each rank for itself, over the host.
 void plan_offload(Plans& plans, const Planner& plan) {
   const Strategy& s = plan.needs.strategy;
   const Cluster& cluster = plan.cluster;
@@ -120,8 +120,8 @@ void plan_offload(Plans& plans, const Planner& plan) {
 TrafficNeeds needs_of(const RankPart& rank) {
   const Strategy& strategy = rank.input.strategy;
   TrafficNeeds needs{strategy, rank.mesh, rank.input.model.experts.has_value()};
-  // How fast products are carries nothing, nor what an update on the device does but for whole
-  // matrices.
+  // The speed of products carries no traffic, nor does what an update on the device does but for
+  // whole matrices: so these keys do not tell plans apart.
   needs.strategy.precision.rate = {};
   needs.strategy.precision.module_call = {};
   needs.strategy.precision.module_call_wide = {};

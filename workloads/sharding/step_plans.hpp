@@ -1,4 +1,4 @@
-// The traffic of a step.
+// This plans the traffic of a step.
 #pragma once
 
 #include "workloads/program/plans.hpp"
@@ -6,7 +6,8 @@
 
 namespace stepsim {
 
-// What of a rank's part decides about traffic; nothing else does, but the cluster.
+// These are the facts about a rank's part that decide about traffic; nothing else does, but the
+// cluster.
 struct TrafficNeeds {
   Strategy strategy;
   Mesh mesh;
@@ -16,8 +17,8 @@ struct TrafficNeeds {
 };
 TrafficNeeds needs_of(const RankPart& rank);
 
-// Only what the strategy uses takes part in folding: the trees of a large all-reduce tell nodes
-// apart that a ring does not.
+// Returns the plans that the strategy uses; others take no part in folding, as the trees of a large
+// all-reduce tell nodes apart that a ring does not.
 Plans step_plans(const Cluster& cluster, const TrafficNeeds& needs);
 
 }  // namespace stepsim

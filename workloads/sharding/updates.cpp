@@ -24,7 +24,8 @@ double launches_over(const UpdatedTensors& of, std::size_t lists) {
 
 }  // namespace
 
-// What became orthogonal is applied to the rest.
+// Returns the traffic of an update for each element. A matrix that became orthogonal is applied;
+// the rest takes `of_element`.
 double update_traffic(const RankPart& rank, double of_element) {
   const double apart = share_in_matrices(rank);
   if (apart <= 0) return of_element;

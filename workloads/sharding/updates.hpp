@@ -1,4 +1,4 @@
-// What the update of a list of tensors is made of, by the optimizer and its kernels, on the device
+// The update of a list of tensors is made of these, by the optimizer and its kernels, on the device
 // and on the host.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace stepsim {
 
-// What the host spends when a tensor's gradient is there; `tensors` are all of the model.
+// Returns what the host spends when a tensor's gradient is there; `tensors` are all of the model.
 Seconds gradient_hook(const StepInput& input, double tensors);
 
-// How fast the host updates, and the host memory traffic of a parameter.
+// These say how fast the host updates, and how much host memory traffic a parameter takes.
 HostUpdate host_update_of(const Cluster& cluster, const Strategy& strategy);
 double host_adam_bytes(const StepInput& input);
 
@@ -17,7 +17,7 @@ double host_adam_bytes(const StepInput& input);
 // the host thread waits for it.
 Mark update_shard_on_host(StepWriter& writer, double elements, double more_bytes, Mark ready);
 
-// What one call of the optimizer updates: a flat shard is one tensor.
+// One call of the optimizer updates these: a flat shard is one tensor.
 struct UpdatedTensors {
   double elements = 0;  // of all
   double tensors = 1;
@@ -31,7 +31,7 @@ struct UpdateCost {
   Seconds computing{0};   // of kernels that compute longer than they stream
 };
 UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& of);
-// Its kernels, and `others` around them: norms, scales, casts.
+// Returns the update's kernels, and `others` around them: norms, scales, casts.
 KernelRow update_row(const UpdateCost& cost, double bytes, double others);
 // Its device memory, while it runs.
 void hold_while_updating(StepWriter& writer, Mark update, const UpdateCost& cost);

@@ -60,7 +60,7 @@ class MatrixUpdate {
     return shares_.partitioned ? 1 / sharers_of(rank_, part.matrix)
                                : share_of_matrices(rank_, part.matrix);
   }
-  // In one product: those of a layer.
+  // Returns how many are in one product: those of a layer.
   double at_once(const AlikeMatrices& part) const {
     if (!rank_.input.stack.matrices_at_once) return 1;
     return std::max(1.0, part.mine / static_cast<double>(rank_.input.model.layers));
@@ -104,7 +104,8 @@ class MatrixUpdate {
     return shares_.exchanged * part.mine * part.matrix.elements() / part.matrix.count;
   }
 
-  // Three copies in 16 bits and the sum of two of them, and squares of the smaller side.
+  // Multiplies. This takes three copies in 16 bits and the sum of two of them, and squares of the
+  // smaller side.
   Mark multiply(const AlikeMatrices& part) {
     writer_.compute_after(part.whole);
     Matrix together = part.matrix;

@@ -1,17 +1,17 @@
-// Optimizers that update a matrix as a whole: what a rank has of that work, what ranks send each
-// other for it, and the products themselves.
+// Some optimizers update a matrix as a whole: these say what a rank has of that work, what ranks
+// send each other for it, and the products themselves.
 #pragma once
 
 #include "workloads/program/step_writer.hpp"
 
 namespace stepsim {
 
-// Ranks that share one copy of a matrix and its states.
+// Returns the ranks that share one copy of a matrix and its states.
 double sharers_of(const RankPart& rank, const Matrix& matrix);
-// Of the matrices of this kind, or of such a portion of them, the share that a rank updates, or
-// whose momentum it keeps whole.
+// Returns the share that a rank updates, or whose momentum it keeps whole, of the matrices of this
+// kind, or of such a portion of them.
 double share_of_matrices(const RankPart& rank, const Matrix& matrix, double portion = 1);
-// Of the elements that a rank's optimizer owns, those that are updated so.
+// Returns the share of the elements of a rank's optimizer that are updated so.
 double share_in_matrices(const RankPart& rank);
 double elements_in_matrices(const RankPart& rank);  // before anything is sharded
 

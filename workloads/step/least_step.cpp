@@ -54,7 +54,8 @@ bool comes_again(const StepInput& input) {
   return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
 }
 
-// Of stages with as many layers the first has most under way; the last one has the head.
+// Returns the stages that may hold most: of those with as many layers the first has most under way,
+// and the last one has the head.
 std::vector<std::size_t> perhaps_fullest(const std::vector<StageShare>& shares) {
   std::vector<std::size_t> stages;
   std::int64_t most = -1;
@@ -106,7 +107,8 @@ double LeastSteps::least_of(const std::vector<Cost>& ways, double bytes) const {
   return least;
 }
 
-// Once to each node and once to each rank there, at the same time, or straight to all.
+// Returns the time of sending once to each node and once to each rank there, at the same time, or
+// straight to all.
 double LeastSteps::exchanged(const StepInput& input, const Mesh& mesh, const Unit& unit) {
   if (!sends_once(input.strategy.experts.dispatcher))
     return alone(Collective::all_to_all, mesh.experts, mesh.beside(), unit.exchange);
@@ -180,7 +182,7 @@ LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vect
   return sum;
 }
 
-// As run_visit writes it.
+// Adds a visit as run_visit writes it.
 Work LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
                            const Visit& visit) {
   const Unit& unit = *visit.unit;
@@ -307,7 +309,7 @@ double LeastSteps::least_time(const StepInput& input, const std::vector<Stage>& 
   return time;
 }
 
-// Either while the head runs backward, or when the first layer does.
+// Returns the larger of what is there while the head runs backward, and when the first layer does.
 double LeastSteps::most_bytes(const StepInput& input, std::size_t stage, const Stage& pieces,
                               const Passes& head, const std::vector<Passes>& layers) {
   if (input.job.only_update) return 0;
@@ -349,7 +351,7 @@ StepInput LeastSteps::with_usual_rows(const StepInput& asked) {
   return input;
 }
 
-// Only of passes that nothing else runs in between.
+// Returns a bound for passes that nothing else runs in between; 0 for others.
 Seconds LeastSteps::in_turns(const StepInput& asked) {
   const StepInput input = with_usual_rows(asked);
   const PipelineParallel& p = input.strategy.pipeline_parallel;

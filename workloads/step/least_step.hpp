@@ -1,5 +1,5 @@
-// How long a step takes at the least, and what it needs, in closed form: for choosing among many
-// ways to split a job without replaying them all.
+// This says in closed form how long a step takes at the least, and what it needs: for choosing
+// among many ways to split a job without replaying them all.
 #pragma once
 
 #include <map>
@@ -31,12 +31,12 @@ class LeastSteps {
   LeastSteps& operator=(const LeastSteps&) = delete;
   ~LeastSteps() = default;
 
-  // Of this cluster. Remembers what messages cost.
+  // These give the bounds on this cluster, and remember what messages cost.
   LeastStep of(const StepInput& input);
   Seconds in_turns(const StepInput& input);
 
  private:
-  // Of units that are visited one after the other, with one micro-batch.
+  // These belong to units that are visited one after the other, with one micro-batch.
   struct Passes {
     double forward = 0, backward = 0;  // s; `backward` with what is computed again
     double host = 0;                   // s of the host for both
@@ -47,7 +47,7 @@ class LeastSteps {
 
     Passes& operator+=(const Passes& more);  // behind these
   };
-  // Pieces of a stage in their order.
+  // This holds the pieces of a stage in their order.
   using Stage = std::vector<Passes>;
 
   struct Stages {
@@ -70,9 +70,9 @@ class LeastSteps {
                                       const Passes& embedding, const Passes& head,
                                       const std::vector<Passes>& layers);
   static double least_time(const StepInput& input, const std::vector<Stage>& stages);
-  // Seconds of a message with nothing else under way.
+  // Returns the seconds of a message with nothing else under way.
   double alone(Collective kind, Rank size, Rank stride, double bytes);
-  // The same of a unit's tokens on their way to experts, by its dispatcher.
+  // Returns the same for a unit's tokens on their way to experts, by its dispatcher.
   double exchanged(const StepInput& input, const Mesh& mesh, const Unit& unit);
 
   const Cluster& cluster_;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double training_passes = 3;  // forward, gradient of the input, gradient of the weights
 
-// What one token is multiplied with; of the experts those that it is sent to.
+// Returns the weights that one token is multiplied with; of the experts those that it is sent to.
 double multiplied(const std::vector<Part>& parts, std::int64_t experts_of_token) {
   double sum = 0;
   for (const Part& part : parts)
@@ -61,7 +61,7 @@ ModelFlops model_flops(const StepInput& input) {
   flops.attention_in_rows = (training_passes + scored) * 4 * width * tokens *
                             static_cast<double>(job.sequence) *
                             static_cast<double>(attention_layers(input.model));
-  // Of one rank's part where several share a model or a sequence; of stages the mean.
+  // This counts one rank's part where several share a model or a sequence; of stages the mean.
   const double micro =
       static_cast<double>(job.accumulation) /
       static_cast<double>(input.strategy.tensor_parallel.size * repeats_of(input.strategy) *

@@ -5,17 +5,17 @@
 
 namespace stepsim {
 
-// Of one rank and optimizer step: forward, and twice that for both gradients.
+// These are of one rank and optimizer step: forward, and twice that for both gradients.
 struct ModelFlops {
-  // 6 for each token and parameter that multiplies it; 4 where it is frozen; 2 more where a
+  // This is 6 for each token and parameter that multiplies it; 4 where it is frozen; 2 more where a
   // reference model scores it, too.
   double per_parameter = 0;
   double matrices = 0;
   // Scores and their product with values, of keys that a query sees; in layers without attention
   // what stands in its place.
   double attention = 0;
-  // The same as if every query saw a whole row, as those count it who write 12 x layers x width x
-  // sequence for a token.
+  // This is the same as if every query saw a whole row, as those count it who write 12 x layers x
+  // width x sequence for a token.
   double attention_in_rows = 0;
 
   double total() const { return matrices + attention; }

@@ -11,7 +11,7 @@ namespace {
 // The time of what has not happened yet.
 constexpr double not_yet = -std::numeric_limits<double>::infinity();
 
-// What is known of a message: when both ends are ready for it, and when it can be there.
+// These are known of a message: when both ends are ready for it, and when it can be there.
 struct Ends {
   double source = not_yet, made = not_yet, target = not_yet, there = not_yet;
 };
@@ -48,7 +48,7 @@ class Stages {
                                               message.micro_batch)];
   }
 
-  // False: another stage has to go on first.
+  // Returns false where another stage has to go on first.
   bool done(std::int64_t own, const StageAct& act) {
     const auto number = static_cast<std::size_t>(own);
     Stage& stage = stages_[number];

@@ -1,6 +1,7 @@
-// How host and device of a rank keep pace: when each is done with a pass, by when it began. Both
-// wait for the later of two things and then take their time, so that a pass is a matrix of which
-// sums are maxima and products are sums, and passes that follow each other are its products.
+// A pace says how host and device of a rank keep up with each other: when each is done with a pass,
+// by when it began. Both wait for the later of two things and then take their time, so that a pass
+// is a matrix of which sums are maxima and products are sums, and passes that follow each other are
+// its products.
 #pragma once
 
 #include <array>
@@ -11,7 +12,8 @@
 
 namespace stepsim {
 
-// Seconds: when the host is free, the last kernel is over, and the next one may begin.
+// The clock says, in seconds, when the host is free, the last kernel is over, and the next one may
+// begin.
 struct RankClock {
   double host = 0, kernel = 0, ready = 0;
 
@@ -22,18 +24,18 @@ class Pace {
  public:
   Pace();  // of a pass with nothing in it
 
-  // What the step writer writes, in its words: each goes behind what is there.
+  // These take what the step writer writes, in its words: each goes behind what is there.
   void spend(double seconds) { spent_ += seconds; }
   void host(double seconds);
   void run(double dispatch, double device);
-  // In pieces, of which nothing is known but that they come one after the other.
+  // Runs this in pieces, of which nothing is known but that they come one after the other.
   void run_apart(double dispatch, double device);
   void collective(double launch, double alone);
   void drain(double seconds);
   // The host asks what other ranks know when the last kernel is over, and waits for the answer.
   void ask(double launch, double alone, double sync);
 
-  // Another pass behind this one, and this one so many times.
+  // go_on() puts another pass behind this one; repeated() returns this one so many times.
   void go_on(const Pace& next);
   Pace repeated(std::int64_t times) const;
 
@@ -49,7 +51,7 @@ class Pace {
   double spent_ = 0;  // with what the host does next
 };
 
-// What a pass takes of each, seconds, whatever waits for whatever.
+// This is what a pass takes of each, in seconds, whatever waits for whatever.
 struct Work {
   double host = 0;
   double kernels = 0;
@@ -66,12 +68,12 @@ struct PairClock {
   void run_both(const Work& work);
 };
 
-// Of a piece of the model.
+// This is the pace of a piece of the model.
 struct PacedPiece {
   Pace forward, backward;
   Work ahead{}, back{};  // of these
 };
-// What a stage does beside its turns, seconds.
+// This is what a stage does beside its turns, in seconds.
 struct StageCosts {
   double post = 0;  // to ask for a message, or to send one
   double sync = 0;  // to wait until all has arrived
@@ -81,8 +83,8 @@ struct StageCosts {
 double end_of_turns(const PipelineParallel& pipeline,
                     const std::vector<std::vector<PacedPiece>>& stages, std::int64_t micro_batches,
                     const StageHabits& habits, const StageCosts& costs);
-// The same of one stage, each of whose passes forward runs beside the backward pass of the one
-// before.
+// Returns the same for one stage, each of whose passes forward runs beside the backward pass of the
+// one before.
 double end_of_pairs(const PacedPiece& piece, std::int64_t micro_batches);
 
 }  // namespace stepsim

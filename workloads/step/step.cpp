@@ -81,7 +81,7 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits,
   schedule.step();
 }
 
-// `mapped`: bytes of the device, when the update begins.
+// `mapped` becomes the bytes of the device when the update begins.
 OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written,
                    Allocator& allocator, bool mapping_costs, double& mapped) {
   const StepInput& input = rank.input;
@@ -97,8 +97,9 @@ OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written
   return builder.take();
 }
 
-// Where a step finds no room for a request, the next one finds memory as that one left it: it is
-// that one which is written, with what giving back and mapping cost.
+// Writes a step as it is in the long run. If a step finds no room for a request, the next one finds
+// memory as that one left it: it is that one which is written, with what giving back and mapping
+// cost.
 void write_alike(StepProgram& program, const RankPart& rank, Written written) {
   Allocator allocator = allocator_of(rank);
   double mapped = 0;

@@ -1,4 +1,4 @@
-// One optimizer step of a training job as a program.
+// This writes one optimizer step of a training job as a program.
 #pragma once
 
 #include "workloads/pipeline/pipeline.hpp"
@@ -16,8 +16,8 @@ struct StepProgram {
 };
 
 StepProgram build_step(const StepInput& input, Folding folding, Written written = Written::whole);
-// The same in two parts: all but the graph, which may then be written more than once, with more or
-// fewer micro-batches.
+// These do the same in two parts: all but the graph, which may then be written more than once, with
+// more or fewer micro-batches.
 StepProgram prepare_step(const RankPart& rank, Folding folding);
 void write_step(StepProgram& program, const RankPart& rank, Written written = Written::whole);
 

@@ -73,7 +73,7 @@ void lay_under(Document& scenario, std::vector<Default> defaults, const Facts& f
     return std::find_if(defaults.begin(), defaults.end(),
                         [&](const Default& entry) { return applies(entry, facts); });
   };
-  // What one entry sets another may ask for, so that each search begins at the first.
+  // An entry may ask for what another sets, so each search begins at the first.
   for (auto entry = next(); entry != defaults.end(); entry = next()) {
     scenario.underlay(entry->set, entry->origin);
     defaults.erase(entry);

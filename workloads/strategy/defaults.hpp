@@ -1,6 +1,5 @@
-// What a framework's code, or a published recipe, does unless the run says otherwise: keys of a
-// scenario as data, some of them only under a condition.
-//
+// Defaults are what a framework's code, or a published recipe, does unless the run says otherwise:
+// keys of a scenario as data, some of them only under a condition.
 //   defaults:
 //     - when: {strategy.zero: 1, strategy.offload.optimizer: [absent, none]}
 //       set: {strategy: {distributed_optimizer: {overlap_grad_reduce: true}}}
@@ -27,7 +26,7 @@ struct Default {
 
 // Conditions may ask for these, too: GPUs that take part, and experts of a layer (absent: dense).
 inline constexpr std::string_view gpus_fact = "gpus", experts_fact = "experts";
-// What these are, or a key of the scenario, as far as that is laid out by then.
+// Returns what these are, or a key of the scenario, as far as that is laid out by then.
 using Facts = std::function<std::optional<std::string>(std::string_view fact)>;
 
 // The entries of `defaults:`, none when the file has no such list. They are views into the file.

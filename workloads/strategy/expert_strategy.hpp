@@ -1,4 +1,4 @@
-// How experts run and how tokens come to them.
+// This says how experts run and how tokens come to them.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ constexpr bool exchanges_tokens(MoeKernel kernel) {
          kernel != MoeKernel::single_fp32;
 }
 
-// How tokens travel between ranks that hold different experts.
+// A dispatcher says how tokens travel between ranks that hold different experts.
 enum class Dispatcher : std::uint8_t {
   all_to_all,  // the library's: a copy of a token's row for each of its experts
   deepep,      // kernels that send one copy to each node, and there one to each rank

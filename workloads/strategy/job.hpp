@@ -1,4 +1,5 @@
-// What is trained: the method, the shape of a step's rows, and how long the whole run is.
+// A job says what is trained: the method, the shape of a step's rows, and how long the whole run
+// is.
 #pragma once
 
 #include <array>
@@ -21,15 +22,16 @@ struct DocumentLength {
   friend bool operator==(const DocumentLength&, const DocumentLength&) = default;
 };
 
-// How far a row is filled up that holds one document: to the length that rows have at most, as far
-// as the longest row of its micro-batch, or not at all, where rows lie one behind the other.
+// Padding says how far a row is filled up that holds one document: to the length that rows have at
+// most, as far as the longest row of its micro-batch, or not at all, where rows lie one behind the
+// other.
 enum class Padding : std::uint8_t { row, longest, none };
 inline constexpr std::array<std::string_view, 3> padding_names{"row", "longest", "none"};
 constexpr std::string_view to_text(Padding padding) {
   return padding_names[static_cast<std::size_t>(padding)];
 }
 
-// What is written so that a job can go on later.
+// This is written so that a job can go on later.
 struct Saving {
   double every = 0;     // optimizer steps; 0: nothing is saved
   bool weights = true;  // the model in one piece, as it is published
@@ -38,8 +40,8 @@ struct Saving {
   friend bool operator==(const Saving&, const Saving&) = default;
 };
 
-// How a data loader comes to where the job was: it draws the indices of what was seen, makes all
-// those batches again, or begins anew.
+// This says how a data loader comes to where the job was: it draws the indices of what was seen,
+// makes all those batches again, or begins anew.
 enum class SkipData : std::uint8_t { indices, batches, none };
 inline constexpr std::array<std::string_view, 3> skip_data_names{"indices", "batches", "none"};
 
@@ -52,7 +54,7 @@ struct Resuming {
 
 struct Job {
   Method method = Method::sft;
-  // dpo, kto, grpo: a frozen copy runs forward too, unless its results are stored.
+  // A frozen copy runs forward too in dpo, kto and grpo, unless its results are stored.
   bool reference_model = true;
   std::int64_t scoring_passes = 0;  // grpo: forward passes of the policy without gradients
   bool only_update = false;         // gradients are there: a step is what the optimizer does
@@ -65,7 +67,7 @@ struct Job {
   bool packed = true;             // rows hold several documents, one after the other
   Padding padding = Padding::row;
   DocumentLength documents;
-  // How long the whole run is: one of these, or none.
+  // One of these, or none, says how long the whole run is.
   double tokens = 0;
   double optimizer_steps = 0;
   double iterations = 0;  // micro-batches on each rank
@@ -87,7 +89,8 @@ struct Job {
   }
   std::int64_t estimating_passes() const { return method == Method::kto ? 1 : 0; }
   double slots() const { return static_cast<double>(sequence * rows()); }
-  // Rows of one document that end at different places: a mask says where.
+  // Returns whether a mask has to say where rows of one document end, since they end at different
+  // places.
   bool masks_ends() const {
     return !packed && rows() > 1 && padding != Padding::none &&
            (padding == Padding::longest || fill < 1 || documents.mean > 0);

@@ -1,4 +1,5 @@
-// How much a micro-batch is for one rank: token slots, and which of them look at each other.
+// A load says how much a micro-batch is for one rank: token slots, and which of them look at each
+// other.
 #pragma once
 
 #include "workloads/model/model.hpp"
@@ -17,11 +18,12 @@ struct Load {
 };
 Load load_of(const Model& model, const Job& job, std::int64_t layer);
 
-// Keys that the queries of a document see in all: causal, and within the layer's window.
+// Returns the keys that the queries of a document see in all: causal, and within the layer's
+// window.
 double keys_seen(const Model& model, std::int64_t layer, double tokens);
 
-// The same per token over documents of all lengths; one longer than a row is cut there. Where rows
-// are packed it goes on in the next, where it does not see its beginning.
+// Returns the same per token over documents of all lengths; one longer than a row is cut there. If
+// rows are packed it goes on in the next, where it does not see its beginning.
 double keys_per_token(const Model& model, std::int64_t layer, const DocumentLength& documents,
                       double row, bool packed);
 

@@ -1,4 +1,4 @@
-// Adapters: which matrices they stand beside, and how these are stored.
+// These keys say which matrices adapters stand beside, and how these are stored.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace stepsim {
 
-// Adapters beside frozen matrices: only they have gradients and an optimizer.
+// Adapters stand beside these frozen matrices: only adapters have gradients and an optimizer.
 enum class LoraTargets : std::uint8_t {
   attention,
   linear,  // and dense feed-forward
@@ -25,7 +25,8 @@ struct Lora {
   LoraTargets targets = LoraTargets::linear;
   Quantised quantised = Quantised::none;  // how the frozen matrices are stored
   LoraFrozen frozen = LoraFrozen::bf16;   // what nothing quantises
-  // Of those of targets the ones that end with these names alone; empty: all.
+  // If there are any, those targets alone have adapters whose names end with one of these; empty:
+  // all.
   std::vector<std::string> modules{};
 
   // "self_attn.q_proj" has an adapter under "q_proj", and under "self_attn.q_proj".

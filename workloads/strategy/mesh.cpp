@@ -8,7 +8,8 @@
 namespace stepsim {
 namespace {
 
-// What is left of the ranks when others have taken their part of them.
+// Takes so many of the ranks that others have left, and returns how many it took; 1 where that does
+// not come out even.
 Rank take(Rank& left, std::int64_t wanted) {
   if (wanted <= 1 || left % wanted != 0) return 1;
   left /= static_cast<Rank>(wanted);

@@ -1,5 +1,5 @@
-// How the ranks of a job are dealt out to the ways of splitting work: which of them hold the same,
-// which share a copy, which pass what on.
+// A mesh says how the ranks of a job are dealt out to the ways of splitting work: which of them
+// hold the same, which share a copy, which pass what on.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace stepsim {
 
-// Sizes of the groups. Ranks count up inside a tensor-parallel group first, then among those that
-// repeat the same rows, then among those that exchange the heads of a sequence, then round the ring
-// that passes it on, then among those that hold different rows, then from one pipeline stage to the
-// next.
+// These are the sizes of the groups. Ranks count up inside a tensor-parallel group first, then
+// among those that repeat the same rows, then among those that exchange the heads of a sequence,
+// then round the ring that passes it on, then among those that hold different rows, then from one
+// pipeline stage to the next.
 struct Mesh {
   Rank ranks = 1;
   Rank stages = 1;
@@ -24,8 +24,8 @@ struct Mesh {
   Rank repeats = 1;   // ranks that go through the same rows with different experts
   Rank shard = 1;     // ranks that share one copy of parameters, gradients or optimizer states
   Rank replicas = 1;  // copies of that: hybrid sharding has several
-  // The same ranks once more, dealt out for experts: those that share each of them, those that hold
-  // different ones, and those that share one copy of their states.
+  // These deal the same ranks out once more, for experts: those that share each of them, those that
+  // hold different ones, and those that share one copy of their states.
   Rank expert_tensor = 1;
   Rank experts = 1;
   Rank expert_shard = 1;
@@ -35,7 +35,7 @@ struct Mesh {
   Rank in_stage() const { return ranks / stages; }
   Rank data() const { return in_stage() / tensor / repeats / sequence(); }  // of different rows
   Rank apart() const { return tensor * repeats; }  // so far ranks of a shard are from each other
-  // So far ranks are from each other that hold different experts.
+  // Returns how far ranks are from each other that hold different experts.
   Rank beside() const { return repeats > 1 ? tensor : expert_tensor; }
 
   friend bool operator==(const Mesh&, const Mesh&) = default;
@@ -51,7 +51,7 @@ std::int64_t whole_rows(const Strategy& strategy, std::int64_t tokens);
 // DeepSpeed's quantised gradients are for several nodes with several ranks each.
 bool quantizes_gradients(const Strategy& strategy, const Cluster& cluster);
 
-// "data 16 x tensor 4"; empty when there is nothing but data.
+// Writes "data 16 x tensor 4"; "" when there is nothing but data.
 std::string to_text(const Mesh& mesh);
 
 // All ranks in groups of `size`, whose members are `stride` apart.

@@ -1,4 +1,4 @@
-// Where a rank keeps what it does not need at once.
+// Offload says where a rank keeps what it does not need at once.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace stepsim {
 enum class Offload : std::uint8_t { none, cpu, nvme };
 inline constexpr std::array<std::string_view, 3> offload_names{"none", "cpu", "nvme"};
 
-// Which AdamW the host runs.
+// This says which AdamW the host runs.
 enum class HostAdam : std::uint8_t {
   one_pass,   // DeepSpeed's CPU-Adam, PyTorch's with fused=True, as Megatron has it
   operators,  // PyTorch's own, an operator at a time
@@ -18,7 +18,7 @@ enum class HostAdam : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 3> host_adam_names{"one_pass", "operators", "grace"};
 
-// DeepSpeed's keys with DeepSpeed's defaults; sizes in elements.
+// These are DeepSpeed's keys with DeepSpeed's defaults; sizes are in elements.
 struct OffloadKeys {
   HostAdam adam = HostAdam::one_pass;
   std::int64_t threads = 0;  // of a rank's update on the host; 0: its share of the cores

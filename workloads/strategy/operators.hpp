@@ -1,4 +1,5 @@
-// What operators cost that stream through device memory, as data: workloads/operators.yaml.
+// These are the costs, as data, of operators that stream through device memory:
+// workloads/operators.yaml.
 #pragma once
 
 #include <array>
@@ -230,8 +231,8 @@ struct Operators {
 
     friend bool operator==(const Backward&, const Backward&) = default;
   } backward;
-  // How libraries multiply matrices. They choose among tiles, and cut the depth in two, four and so
-  // on where there are too few of them.
+  // This says how libraries multiply matrices. They choose among tiles, and cut the depth in two,
+  // four and so on where there are too few of them.
   struct Product {
     double operators = 0;  // that the host dispatches for a kernel
     std::vector<Tile> tiles;

@@ -1,4 +1,4 @@
-// An optimizer as data: what it keeps of each number that it updates, and how its update runs.
+// An optimizer is data: what it keeps of each number that it updates, and how its update runs.
 #pragma once
 
 #include <array>
@@ -17,15 +17,16 @@ namespace stepsim {
 enum class UpdateKernels : std::uint8_t { fused, foreach, single };
 inline constexpr std::array<std::string_view, 3> update_kernels_names{"fused", "foreach", "single"};
 
-// Who makes a matrix orthogonal: one of the ranks that share it, or each of them for itself.
+// This says who makes a matrix orthogonal: one of the ranks that share it, or each of them for
+// itself.
 enum class MatrixUpdates : std::uint8_t { dealt, everywhere };
 inline constexpr std::array<std::string_view, 2> matrix_updates_names{"dealt", "everywhere"};
 
-// Of moments, beside fp32 copies.
+// This is the type of moments, beside fp32 copies.
 enum class MomentType : std::uint8_t { fp32, bf16 };
 inline constexpr std::array<std::string_view, 2> moment_type_names{"fp32", "bf16"};
 
-// Read from workloads/optimizers/NAME.yaml.
+// This is read from workloads/optimizers/NAME.yaml.
 struct Optimizer {
   std::string name = "adamw";
   std::string title{};
@@ -40,7 +41,7 @@ struct Optimizer {
   bool stops_behind_tensor = false;  // the host waits there until the device is done
   double operations = 0;  // of its own kernel on 32-bit numbers, for each that it updates
   std::vector<MomentType> moment_types{MomentType::fp32};
-  // Where its states may be, beside the device.
+  // This says where its states may be, beside the device.
   struct Places {
     bool host = false;
     bool drives = false;

@@ -1,4 +1,4 @@
-// Layers spread over stages that hand micro-batches on to each other.
+// Layers may be spread over stages that hand micro-batches on to each other.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-// In which order a stage runs its micro-batches forward and backward.
+// A schedule says in which order a stage runs its micro-batches forward and backward.
 enum class PipelineSchedule : std::uint8_t {
   one_forward_one_backward,  // as few micro-batches under way as the stages behind need
   gpipe,                     // all forward, then all backward
@@ -34,7 +34,7 @@ constexpr bool pairs_turns(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::interleaved || schedule >= PipelineSchedule::dualpipe;
 }
 
-// How a micro-batch goes over the stages.
+// A way says how a micro-batch goes over the stages.
 enum class PipelineWay : std::uint8_t {
   round,  // from the last one to the first again
   there_and_back,
@@ -60,7 +60,8 @@ struct PipelineParallel {
   std::int64_t virtual_stages = 1;   // pieces of the model that each rank has, interleaved
   std::vector<std::int64_t> layers;  // of each piece in the model's order; empty: all alike
 
-  // Of the model, and those that a stage has of it: from both sides all of it is there twice.
+  // pieces() counts those of the model, pieces_of_stage() those that a stage has of it: from both
+  // sides all of it is there twice.
   std::int64_t pieces() const { return size * virtual_stages; }
   std::int64_t pieces_of_stage() const {
     return way() == PipelineWay::both_ways ? 2 : virtual_stages;

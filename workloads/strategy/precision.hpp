@@ -1,5 +1,5 @@
-// In which type a model's matrix products run, as data: which of them, what is cast around them,
-// and what of that is kept. In 32 bits the whole model is.
+// A precision says in which type a model's matrix products run, as data: which of them, what is
+// cast around them, and what of that is kept. With 32 bits the whole model has that type.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ enum class Products : std::uint8_t { attention, feed_forward, experts, head };
 inline constexpr std::array<std::string_view, 4> products_names{"attention", "feed_forward",
                                                                 "experts", "head"};
 
-// Read from workloads/precisions/NAME.yaml.
+// This is read from workloads/precisions/NAME.yaml.
 struct Precision {
   std::string name = "bf16";
   std::string title{};
   ProductType type = ProductType::bf16;
-  // What a GPU has to multiply; formats with scales of blocks need units that came later.
+  // This is what a GPU has to multiply; formats with scales of blocks need units that came later.
   ProductType needs = ProductType::bf16;
   std::string vendor{};             // of GPUs that multiply it; empty: any
   std::array<bool, 4> products{};   // Products

@@ -1,4 +1,4 @@
-// Which modules of a layer run again before its backward pass, by Megatron's names.
+// This says which modules of a layer run again before its backward pass, by Megatron's names.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct RecomputedModules {
     return (part >= LayerPart::mlp && has(part)) ||
            (part == LayerPart::shared_experts && has(LayerPart::moe));
   }
-  // Whether products for weights run again.
+  // Returns whether products for weights run again.
   bool products() const {
     return has(LayerPart::mla_up_proj) || has(LayerPart::mlp) || has(LayerPart::moe) ||
            has(LayerPart::shared_experts);

@@ -36,7 +36,7 @@ Largest largest_of(double count, Value value) {
   return {mean / below, std::sqrt(std::max(0.0, square / below - mean * mean / below / below))};
 }
 
-// How many standard deviations from the middle that share of a normal distribution ends.
+// Returns how many standard deviations from the middle that share of a normal distribution ends.
 double deviations_below(double share) {
   double low = -most_deviations, high = most_deviations;
   for (int i = 0; i < 60; ++i) {
@@ -46,7 +46,8 @@ double deviations_below(double share) {
   return low;
 }
 
-// Of so many, as far from the middle: their sum leans to the right as each of them does.
+// Returns the mean of so many rows, as far from the middle: their sum leans to the right as each of
+// them does.
 double mean_of_rows(const Largest& one, double rows, double deviations) {
   const double spread = one.deviation / one.mean;
   const double variance = std::log1p(spread * spread / rows);
@@ -61,7 +62,7 @@ double mirrored(std::size_t number) {
   return value;
 }
 
-// Whether ranks wait for each other in each micro-batch; else once a step.
+// Returns whether ranks wait for each other in each micro-batch, and not just once a step.
 bool waits_in_each_micro_batch(const Job& job, const Strategy& strategy, const Mesh& mesh) {
   return job.accumulation == 1 || strategy.sharding >= Sharding::zero2 || mesh.stages > 1 ||
          mesh.experts > 1;

@@ -1,4 +1,4 @@
-// Rows that hold one document each: how long these are, and how far they are padded.
+// Rows may hold one document each: these say how long documents are, and how far rows are padded.
 #pragma once
 
 #include <vector>
@@ -12,15 +12,15 @@ namespace stepsim {
 // Tokens that are left of a document of job.documents on average, as rows are cut.
 double kept_tokens(const Job& job);
 
-// What a step usually works on. Rows that are not filled up to job.sequence have fewer slots: on
-// average, those of the rank that others wait for. With all other jobs nothing changes.
+// Returns the job that a step usually works on. Rows that are not filled up to job.sequence have
+// fewer slots: on average, those of the rank that others wait for. All other jobs stay as they are.
 Job usual_rows(const Job& job, const Strategy& strategy, const Cluster& cluster);
 
-// Of micro-batches one after the other, their slots as shares of those of full ones: each of
+// Returns the slots of micro-batches one after the other, as shares of those of full ones: each of
 // `count` has another part of their distribution. Empty: all are full.
 std::vector<double> shares_of_slots(const Job& job, std::size_t count);
 
-// What memory has to hold: a micro-batch with a row of full length.
+// Returns the job that memory has to hold: a micro-batch with a row of full length.
 Job full_rows(const Job& job);
 
 }  // namespace stepsim

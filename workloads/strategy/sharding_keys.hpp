@@ -1,5 +1,5 @@
-// How parameters, gradients and states are shared out, in the words of those who do it: DeepSpeed,
-// Megatron, PyTorch.
+// These keys say how parameters, gradients and states are shared out, in the words of those who do
+// it: DeepSpeed, Megatron, PyTorch.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-// DeepSpeed's keys with DeepSpeed's defaults; sizes in elements, as there.
+// These are DeepSpeed's keys with DeepSpeed's defaults; sizes are in elements, as there.
 struct ZeroKeys {
   double reduce_bucket = 5e8;
   double prefetch_bucket = 5e7;
@@ -20,7 +20,7 @@ struct ZeroKeys {
   std::int64_t hpz = 1;              // ranks of the secondary partition that backward gathers from
   bool quantized_weights = false;    // gathers move 8 bits
   bool quantized_gradients = false;  // reductions between nodes are exchanges of 4 bits
-  // What a release does with all tensors of a model, again and again.
+  // These say what a release does with all tensors of a model, again and again.
   bool clears_in_sub_groups = true;  // stage 3 clears all gradients for each sub-group
   bool counts_in_hooks = false;      // each gradient hook counts the tensors that have one
   // Stages 1 and 2 with the optimizer on the host: a sum of micro-batches that is none of the first
@@ -40,8 +40,8 @@ struct ZeroKeys {
   friend bool operator==(const ZeroKeys&, const ZeroKeys&) = default;
 };
 
-// Megatron's distributed optimizer: products add to one buffer of all gradients, whose buckets are
-// reduce-scattered at the last micro-batch.
+// In Megatron's distributed optimizer products add to one buffer of all gradients, whose buckets
+// are reduce-scattered at the last micro-batch.
 struct DistributedOptimizer {
   bool used = false;
   bool overlap_reduce = true;  // beside the backward pass
@@ -61,7 +61,8 @@ inline constexpr std::array<std::string_view, 3> fsdp_prefetch_names{"pre", "pos
 enum class FsdpDtype : std::uint8_t { fp32, bf16 };
 inline constexpr std::array<std::string_view, 2> fsdp_dtype_names{"fp32", "bf16"};
 
-// PyTorch's keys. Version 1 shards one flat parameter per group, version 2 each parameter.
+// These are PyTorch's keys. Version 1 shards one flat parameter per group, version 2 each
+// parameter.
 struct FsdpKeys {
   std::int64_t version = 2;
   FsdpDtype reduce = FsdpDtype::fp32;  // in which gradients travel
@@ -75,7 +76,8 @@ struct FsdpKeys {
   bool root_group = false;     // embedding and head together, gathered from first to last use
   bool reshard_root = false;   // given up between the two passes
   bool root_experts = false;   // those of all layers together, like the root's
-  // hsdp: ranks that share one copy, and how many copies; 0: a copy per node, or what is left.
+  // So many ranks share one copy, and there are so many copies, under hsdp; 0: a copy per node, or
+  // what is left.
   std::int64_t shard = 0;
   std::int64_t replicate = 0;
 

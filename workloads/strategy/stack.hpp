@@ -1,4 +1,4 @@
-// A software stack as data: what its host thread spends per launch, hook and collective, and how
+// A software stack is data: what its host thread spends per launch, hook and collective, and how
 // much of a kernel's measured best its kernels reach.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace stepsim {
 
-// What a figure of device memory counts.
+// A kind says what a figure of device memory counts.
 enum class MemoryKind : std::uint8_t {
   allocated,  // tensors
   reserved,   // what the allocator holds for them
@@ -26,11 +26,12 @@ enum class MemoryKind : std::uint8_t {
 inline constexpr std::array<std::string_view, 3> memory_kind_names{"allocated", "reserved",
                                                                    "device"};
 
-// How tables of published runs speak of a stack.
+// This says how tables of published runs speak of a stack.
 struct RowVocabulary {
   std::vector<std::string> measured_as;     // words in the column of frameworks
   std::vector<std::string> learners_named;  // how GRPO tables call learners that run on it
-  // What "selective" recomputation means there: modules, operators or layers; empty: not known.
+  // This is what "selective" recomputation means there: modules, operators or layers; empty: not
+  // known.
   std::string selective_is;
   std::vector<std::string>
       must_say;  // keys that its runs choose, so that no row may leave them out
@@ -41,9 +42,10 @@ struct RowVocabulary {
   std::vector<std::string> experts_recompute;
 };
 
-// Linear layers that ranks share. Megatron's run their collectives beside the products of the
-// backward pass. DTensor's run them in between, and copy what they collect or scatter, since the
-// tokens of a row are no outermost dimension. Others are in between and sum whole tensors up.
+// This says how linear layers run that ranks share. Megatron's run their collectives beside the
+// products of the backward pass. DTensor's run them in between, and copy what they collect or
+// scatter, since the tokens of a row are no outermost dimension. Others are in between and sum
+// whole tensors up.
 enum class TensorLayers : std::uint8_t { plain, overlapped, dtensor };
 inline constexpr std::array<std::string_view, 3> tensor_layers_names{"plain", "overlapped",
                                                                      "dtensor"};
@@ -53,7 +55,7 @@ enum class Split : std::uint8_t { tensor, ring, ulysses, stages, experts };
 inline constexpr std::array<std::string_view, 5> split_names{"tensor", "ring", "ulysses", "stages",
                                                              "experts"};
 
-// What its users choose among: keys of a scenario with their values, and ways to split.
+// A stack's users choose among these: keys of a scenario with their values, and ways to split.
 struct StackChoices {
   std::vector<std::pair<std::string, std::vector<std::string>>> keys;
   std::vector<Split> splits;
@@ -125,12 +127,13 @@ struct Stack {
   AttentionKernel attention = AttentionKernel::flash;
   // Values that the host reads back before each call of a flash kernel: where documents end.
   int attention_reads = 0;
-  // What a scenario that does not say `reentrant` has: see strategy.hpp.
+  // A scenario that does not say `reentrant` has this one: see strategy.hpp.
   bool reentrant = true;
   // Routers have a name for a loss of theirs: what is computed again up to there is not freed.
   bool routers_keep_graph = false;
-  // What is computed again runs in the type of its forward pass also where modules of a library
-  // hold that type (Transformer Engine's own checkpointing). PyTorch's runs them in 16 bits.
+  // If this is set, recomputation runs in the type of the forward pass also where modules of a
+  // library hold that type (Transformer Engine's own checkpointing). PyTorch's runs them in 16
+  // bits.
   bool recompute_keeps_type = false;
   TensorLayers tensor_layers = TensorLayers::plain;
   // FSDP: shards are gathered as they are, beside an fp32 copy, and parameters are slices of what
@@ -176,8 +179,8 @@ struct Stack {
 
     friend bool operator==(const ExpertShares&, const ExpertShares&) = default;
   } expert_shares;  // the same for all stacks: workloads/experts.yaml
-  // Kernels of layers without attention: of the rate at which memory streams, and of the rate of
-  // products where chunks are multiplied.
+  // These are the rates of kernels of layers without attention, as shares of the rate at which
+  // memory streams, and of the rate of products where chunks are multiplied.
   struct Mixers {
     Constant<Ratio> convolution;
     Constant<Ratio> scan_forward;
@@ -199,11 +202,11 @@ struct Stack {
   // Steps that single runs took over those that are simulated: everything takes so many times as
   // long. The value is one; what is known is its range.
   Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
-  // What a progress bar shows in the first steps of a run over what it shows of all.
+  // This is what a progress bar shows in the first steps of a run over what it shows of all.
   Constant<Ratio> first_steps{{1}, {1}, {1}, Grade::guess, ""};
   StackChoices choices;
 
-  // How many times as long as simulated all takes.
+  // Returns how many times as long as simulated everything takes.
   double stretch(const Job& job) const {
     return unexplained.number() * (job.first_steps ? first_steps.number() : 1);
   }

@@ -1,4 +1,4 @@
-// What a stack's own code makes of single operators, in place of the counts that all stacks share.
+// A stack's own code makes this of single operators, in place of the counts that all stacks share.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace stepsim {
 
-// Of the `operators` block of a stack's file: where the shared file has the count ("norm.bytes"),
-// and the constant that takes its place, as YAML.
+// Returns the `operators` block of a stack's file: where the shared file has the count
+// ("norm.bytes"), and the constant that takes its place, as YAML.
 std::vector<std::pair<std::string, std::string>> operators_of_stack(const Table& stack);
 
 }  // namespace stepsim

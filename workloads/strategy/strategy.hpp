@@ -1,4 +1,5 @@
-// How a job is spread over ranks and what each rank keeps: the choices of a practitioner.
+// A strategy says how a job is spread over ranks and what each rank keeps: the choices of a
+// practitioner.
 #pragma once
 
 #include <array>
@@ -22,12 +23,12 @@ inline constexpr std::array<std::string_view, 6> sharding_names{"0", "1", "2", "
 constexpr std::string_view to_text(Sharding sharding) {
   return sharding_names[static_cast<std::size_t>(sharding)];
 }
-// PyTorch's own, as opposed to DeepSpeed's.
+// Returns whether the sharding is PyTorch's own, as opposed to DeepSpeed's.
 constexpr bool is_fsdp(Sharding sharding) {
   return sharding == Sharding::fsdp || sharding == Sharding::hsdp;
 }
 
-// What the backward pass computes again instead of having kept it.
+// The backward pass computes this again instead of having kept it.
 enum class Checkpointing : std::uint8_t {
   none,
   selective,  // single modules, as Megatron does: the core of attention unless others are named
@@ -65,12 +66,12 @@ enum class AttentionKernel : std::uint8_t {
 inline constexpr std::array<std::string_view, 7> attention_names{
     "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
 
-// The type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
+// This is the type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
 enum class GradientType : std::uint8_t { bf16, fp32 };
 inline constexpr std::array<std::string_view, 2> gradient_type_names{"bf16", "fp32"};
 
-// How a model that will be sharded comes to the devices: shard by shard, or whole on each of them
-// first, as happens when the framework's hook is bypassed.
+// This says how a model that will be sharded comes to the devices: shard by shard, or whole on each
+// of them first, as happens when the framework's hook is bypassed.
 enum class Loading : std::uint8_t { sharded, replica };
 inline constexpr std::array<std::string_view, 2> loading_names{"sharded", "replica"};
 
@@ -87,9 +88,9 @@ struct TensorParallel {
   friend bool operator==(const TensorParallel&, const TensorParallel&) = default;
 };
 
-// Ranks that share every sequence: by swapping its pieces for heads, and round a ring.
-// How a ring cuts a sequence: each rank has a piece from its beginning and one from its end, so
-// that all see as many keys, or one piece, of which the last sees them all.
+// Ranks may share every sequence, by swapping its pieces for heads, and round a ring. This says how
+// a ring cuts it: each rank has a piece from its beginning and one from its end, so that all see as
+// many keys, or one piece, of which the last sees them all.
 enum class RingSlices : std::uint8_t { balanced, contiguous };
 inline constexpr std::array<std::string_view, 2> ring_slices_names{"balanced", "contiguous"};
 struct SequenceParallel {
@@ -106,9 +107,9 @@ struct Strategy {
   Sharding sharding = Sharding::zero3;
   Checkpointing checkpointing = Checkpointing::full;
   RecomputedModules recomputed;  // under selective
-  // How PyTorch (2.1 and later) computes layers again: in a pass of its own, before which no graph
-  // is kept, or by hooks on all that operators save, and only up to the last of these, so that the
-  // last product of a layer does not run again. Nothing: as the stack does it.
+  // This says how PyTorch (2.1 and later) computes layers again: in a pass of its own, before which
+  // no graph is kept, or by hooks on all that operators save, and only up to the last of these, so
+  // that the last product of a layer does not run again. Nothing: as the stack does it.
   std::optional<bool> reentrant;
   bool compiled = false;  // torch.compile: what is between matrix products is fused
   std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
@@ -140,7 +141,7 @@ struct Strategy {
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
-// Ranks that share each expert.
+// Returns the ranks that share each expert.
 constexpr std::int64_t expert_tensor_of(const Strategy& strategy) {
   return strategy.experts.tensor > 0 ? strategy.experts.tensor : strategy.tensor_parallel.size;
 }
@@ -148,7 +149,7 @@ constexpr std::int64_t expert_tensor_of(const Strategy& strategy) {
 constexpr bool sends_tokens(const Strategy& strategy) {
   return strategy.experts.parallel > 1;
 }
-// Ranks that go through the same rows, but hold different experts.
+// Returns the ranks that go through the same rows, but hold different experts.
 constexpr std::int64_t repeats_of(const Strategy& strategy) {
   return strategy.experts.same_rows ? strategy.experts.parallel : 1;
 }

@@ -1,4 +1,4 @@
-// Where the time goes: one row per cause, one bar per step.
+// This chart shows where the time goes: one row per cause, one bar per step.
 
 function breakdown(steps) {
   const rows = new Map();

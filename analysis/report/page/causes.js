@@ -1,4 +1,5 @@
-// Why an operation is there: its colour, and what the word means. style.css holds the colours.
+// A cause says why an operation is there; this knows its colour, and what the word means. style.css
+// holds the colours.
 
 const meanings = {
   compute: "kernels of the forward and the backward pass",
@@ -47,7 +48,7 @@ function causeColour(cause) {
   return colours.of(`--cause-${cause.replace(/_/g, "-")}`);
 }
 
-// Black or white, whichever reads better on the colour.
+// Returns black or white, whichever reads better on the colour.
 function textOn(colour) {
   const {r, g, b} = d3.rgb(colour);
   return 0.299 * r + 0.587 * g + 0.114 * b > 150 ? "#111" : "#fff";
@@ -68,7 +69,7 @@ const focus = {
   fades(cause) { return this.cause !== null && this.cause !== cause; },
 };
 
-// The causes of the steps, as buttons that single one out.
+// Shows the causes of the steps, as buttons that single one out.
 function legend(causes) {
   const buttons = causes.map((cause) => element("button", {
     type: "button", "aria-pressed": "false", title: meanings[cause] || "", "data-cause": cause,

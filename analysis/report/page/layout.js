@@ -1,4 +1,5 @@
-// What a page stands on: its data, sections, and charts that are laid out again when the width changes.
+// A page stands on these: its data, sections, and charts that are laid out again when the width
+// changes.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const charts = [];  // whatever has to be laid out again when the width changes
@@ -31,7 +32,7 @@ function saveAs(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// A figure as a file of its own: what the page's style says of it goes along.
+// Saves a figure as a file of its own: what the page's style says of it goes along.
 function asSvg(chart) {
   const drawn = chart.querySelector("svg"), canvas = chart.querySelector("canvas");
   const [width, height] = canvas ? [canvas.clientWidth, canvas.clientHeight] : drawn.viewBox.baseVal ? [drawn.viewBox.baseVal.width, drawn.viewBox.baseVal.height] : [0, 0];
@@ -62,7 +63,7 @@ function asPng({text, width, height}, take) {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
 
-// Under each chart that shows something: take it along.
+// A button under each chart that shows something takes it along.
 function offer(chart) {
   const full = chart.querySelector("svg, canvas") !== null;
   const there = chart.nextElementSibling && chart.nextElementSibling.classList.contains("take-along") ? chart.nextElementSibling : null;

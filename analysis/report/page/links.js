@@ -1,4 +1,4 @@
-// How full each link was: one row per link, the busiest first.
+// This chart shows how full each link was: one row per link, the busiest first.
 
 class Links {
   constructor(step) {

@@ -1,4 +1,4 @@
-// The page from its data, section by section.
+// This makes the page from its data, section by section.
 
 function tiles(step) {
   const {summary} = step;
@@ -17,7 +17,7 @@ function tiles(step) {
   return element("div", {class: "tiles"}, ...made);
 }
 
-// What a person wants to know first.
+// Says what a person wants to know first.
 function conclusionOf(step) {
   const {summary} = step, [most] = [...step.breakdown].sort((a, b) => b.exposed - a.exposed);
   const needed = summary.memory_needed || summary.peak_memory;
@@ -59,7 +59,7 @@ function head(steps) {
   steps.forEach((step, side) => box.append(element("h3", {}, sideMark(side), step.title), element("p", {class: "subtitle"}, step.subtitle), tiles(step)));
 }
 
-// A chart of every step, under its letter where there are several.
+// Shows a chart of every step, under its letter where there are several.
 function ofEach(steps, make) {
   return steps.map((step, side) => element("div", {}, steps.length > 1 ? element("h3", {}, sideMark(side), step.title) : "", make(step)));
 }

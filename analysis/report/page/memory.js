@@ -1,4 +1,4 @@
-// What a rank holds over the step, by what it is for, with what it may hold.
+// This chart shows what a rank holds over the step, by what it is for, with what it may hold.
 
 // One colour per class, the same in every step of the page.
 const holdings = {

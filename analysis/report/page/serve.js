@@ -17,7 +17,7 @@ async function post(path, question, signal) {
   }
 }
 
-// Nothing when something else is asked meanwhile.
+// Returns nothing when something else is asked meanwhile.
 async function call(what, path, question) {
   if (calls[what]) calls[what].abort();
   calls[what] = new AbortController();
@@ -147,7 +147,7 @@ const controls = new Controls({
   drop,
 });
 
-// Files of named folders with which nothing can be begun.
+// Nothing can be begun with these files of named folders.
 function leftOut(files) {
   return files.length ? element("details", {id: "left-out"}, element("summary", {}, `${files.length} file${files.length === 1 ? "" : "s"} of your folders left out`),
     element("ul", {}, ...files.map((text) => element("li", {}, text)))) : "";

@@ -1,6 +1,6 @@
-// What is seen of the answers: figures, where the time goes, memory, the gap, and what to take away.
+// The answers are shown here: figures, where the time goes, memory, the gap, and what to take away.
 
-// As the charts of a report page want it.
+// Returns the answer as the charts of a report page want it.
 function stepOf(answer) {
   const {run} = answer;
   return {title: answer.subtitle, step_time: run.step_time_s, run,
@@ -20,7 +20,8 @@ function answerTiles({run, gpus, drawing}) {
   return element("div", {class: "tiles"}, ...made);
 }
 
-// What each GPU holds at the peak, class beside class, up to the line of what it can.
+// These bars show what each GPU holds at the peak, class beside class, up to the line of what it
+// can.
 class MemoryBars {
   constructor(steps) {
     this.steps = steps;
@@ -72,7 +73,7 @@ function failureText({run}, at, several) {
   return failed ? element("p", {class: "bad"}, several ? sideMark(at) : "", `Fails first: ${bytes(failed.bytes)} for ${words(failed.class)} in ${failed.moment}, with ${bytes(failed.allocated_before)} held before.`) : "";
 }
 
-// What a file of another program leaves open, and what was read and makes no difference.
+// Shows what a file of another program leaves open, and what was read and makes no difference.
 function remarks({run}) {
   const {assumptions, notes} = run;
   return [assumptions.length ? element("table", {class: "stack assumptions"}, element("thead", {}, element("tr", {}, ...["not in the file", "taken", "because"].map((word) => element("th", {}, word)))),
@@ -84,7 +85,7 @@ function part(id, title, note, ...content) {
   return element("section", {id, "aria-label": title}, element("h2", {}, title), note ? element("p", {class: "note"}, note) : "", ...content);
 }
 
-// The gap by setting: the same rows as `stepsim explain`.
+// Shows the gap by setting: the same rows as `stepsim explain`.
 function gapPart(gap, steps, asking) {
   if (!gap) return part("gap", "Why they differ", asking ? "Putting settings of B into A, alone and with others, and replaying each \u2026" : "");
   if (gap.problems) return part("gap", "Why they differ", "", element("div", {class: "problem"}, gap.problems.map(({text}) => text).join("\n")));

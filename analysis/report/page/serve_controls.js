@@ -1,4 +1,4 @@
-// What one chooses: a source for each side, and a field for each key. Fields stay while answers come
+// One chooses a source for each side here, and each key has a field. Fields stay while answers come
 // and go, so that nobody is interrupted in typing.
 
 const keysByName = new Map(data.keys.map((facts) => [facts.key, facts]));
@@ -21,12 +21,12 @@ function namesList(key) {
   return id;
 }
 
-// What is said already is not said again to those who listen.
+// Does not say again to those who listen what is said already.
 function tell(box, text) {
   if (box.textContent !== text) box.textContent = text;
 }
 
-// One key: a control for each side, what it is now, and what is wrong with it.
+// A field is one key: a control for each side, what it is now, and what is wrong with it.
 class Field {
   constructor(key, sides, set) {
     this.key = key;

@@ -1,5 +1,5 @@
-// What is asked, as the link says it: #a=SOURCE&a.KEY=VALUE&b=SOURCE&b.KEY=VALUE&file.NAME=TEXT.
-// A file's text is packed, so that a link with one stays short enough to be sent.
+// The link says what is asked: #a=SOURCE&a.KEY=VALUE&b=SOURCE&b.KEY=VALUE&file.NAME=TEXT. A file's
+// text is packed, so that a link with one stays short enough to be sent.
 
 async function through(stream, bytes) {
   return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
@@ -41,13 +41,13 @@ function sidesOf(state) {
   return state.b ? ["a", "b"] : ["a"];
 }
 
-// Those that a side still names.
+// Returns the files that a side still names.
 function filesOf(state) {
   const named = sidesOf(state).flatMap((side) => [state[side].source, ...Object.values(state[side].set)]);
   return Object.keys(state.files).filter((name) => named.includes(name) || named.some((word) => state.files[word]));
 }
 
-// As the server wants it.
+// Returns the question as the server wants it.
 function questionOf(state, sides) {
   const question = {files: filesOf(state).map((name) => ({name, text: state.files[name]}))};
   sides.forEach((side, at) => {

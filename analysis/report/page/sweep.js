@@ -1,5 +1,6 @@
-// Points of a sweep: memory against time with the points that nothing beats in both, or three plots
-// over one key, a line for each setting of the others; and a table of all of them.
+// These plots show the points of a sweep: memory against time with the points that nothing beats in
+// both, or three plots over one key, a line for each setting of the others; and a table of all of
+// them.
 
 function isNumber(text) {
   return text !== "" && Number.isFinite(Number(text));
@@ -11,11 +12,11 @@ function shortKeys(keys) {
   return keys.map((key) => end(key, keys.filter((other) => end(other, 1) === end(key, 1)).length > 1 ? 2 : 1));
 }
 
-// More lines than a person tells apart.
+// A person does not tell apart more lines than these.
 const MOST_LINES = 12;
 
-// Of the points those that no other beats in both, the quickest first. Their time is that of a step where
-// steps have as many tokens, and of a million tokens elsewhere.
+// Returns the points that no other beats in both, the quickest first. Their time is that of a step
+// where steps have as many tokens, and of a million tokens elsewhere.
 function frontOf(points) {
   const alike = points.every((point) => Math.abs(point.tokens - points[0].tokens) < 1e-6 * points[0].tokens);
   points.forEach((point) => { point.time = alike ? point.step_time : 1e6 * point.step_time / point.tokens; });
@@ -25,7 +26,7 @@ function frontOf(points) {
   return front;
 }
 
-// As its line is drawn: colours come again with other dashes.
+// Marks a line as it is drawn: colours come again with other dashes.
 function lineMark({colour, dash}) {
   const svg = d3.create("svg").attr("width", 26).attr("height", 10).attr("class", "line-mark").attr("aria-hidden", "true");
   svg.append("line").attr("x1", 1).attr("x2", 25).attr("y1", 5).attr("y2", 5).attr("stroke", colour).attr("stroke-width", 2.5).attr("stroke-dasharray", dash);
@@ -38,7 +39,8 @@ class SweepPlots {
     const distinct = (k) => new Set(sweep.points.map((point) => point.values[k])).size;
     this.numeric = d3.range(sweep.keys.length).filter((k) => distinct(k) > 1 && sweep.points.every((point) => isNumber(point.values[k])));
     const able = sweep.points.filter((point) => !point.reason);
-    // What tokens per second depend on most: the mean spread along the key, the others as they are.
+    // Tokens per second depend most on the key of the largest effect: the mean spread along it, the
+    // others as they are.
     const effect = (k) => {
       const groups = new Map();
       able.forEach((point) => {
@@ -73,7 +75,7 @@ class SweepPlots {
     return element("div", {class: "controls"}, choice);
   }
 
-  // One line per setting of the other keys, in the order of the table.
+  // Each setting of the other keys has a line, in the order of the table.
   lines() {
     const {sweep, key} = this;
     const others = this.varied.filter((k) => k !== key);
@@ -164,7 +166,7 @@ class SweepPlots {
   }
 }
 
-// What the points say, and what would help: the fastest of them, or one to run at all.
+// Shows what the points say, and what would help: the fastest of them, or one to run at all.
 function sweepReading(sweep) {
   const list = (lines) => element("ul", {class: "reading"}, ...lines.map((line) => element("li", {}, line)));
   const gains = sweep.changes.map(([change, gain]) => `${change}: ${percent(gain)} more tokens per second`);

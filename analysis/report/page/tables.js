@@ -1,4 +1,4 @@
-// Claims with their verdicts, and every constant with its grade.
+// These tables show claims with their verdicts, and every constant with its grade.
 
 const verdicts = {supported: ["\u2713", "good"], refuted: ["\u2717", "bad"], depends: ["\u25d0", "open"], undecided: ["?", "open"]};
 
@@ -15,7 +15,7 @@ function claimTable(claims) {
     })));
 }
 
-// Every draw as a dot against the band that is claimed, a row for each condition.
+// Each draw is a dot against the band that is claimed, in a row for each condition.
 class ClaimStrip {
   constructor(claim) {
     this.claim = claim;
@@ -57,7 +57,7 @@ function breakable(name) {
 
 const grades = ["guess", "datasheet", "vendor", "derived", "fitted", "measured"];  // the least certain first
 
-// Constants of all steps, each once; `sides` says in which steps it has this value.
+// Shows the constants of all steps, each once; `sides` says in which steps it has this value.
 function mergedConstants(steps) {
   const merged = new Map();
   steps.forEach((step, side) => step.constants.forEach((constant) => {

@@ -1,4 +1,4 @@
-// Figures as a person reads them, and elements from them.
+// These write figures as a person reads them, and make elements from them.
 
 function significant(value, digits) {
   const text = Math.abs(value).toPrecision(digits);
@@ -17,7 +17,7 @@ function seconds(value) {
   return scaled(value, [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]]);
 }
 
-// A part of a gap.
+// Writes a part of a gap.
 function signedSeconds(value) {
   return (value > 0 ? "+" : "") + seconds(value);
 }
@@ -43,7 +43,7 @@ function whole(value) {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");  // of whole numbers
 }
 
-// A mark of an axis: as many digits as the distance to the next one needs.
+// Writes a mark of an axis with as many digits as the distance to the next one needs.
 function mark(value, distance, largest = value) {
   const [unit, name] = distance >= 0.1 || (largest >= 1 && distance >= 1e-3) ? [1, "s"] : distance >= 1e-4 ? [1e-3, "ms"] : [1e-6, "us"];
   const digits = Math.max(0, -Math.floor(Math.log10(distance / unit) + 1e-9));
@@ -65,7 +65,7 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// What is under the pointer, beside it and within the window.
+// The tip says what is under the pointer, beside it and within the window.
 const tip = {
   box: document.getElementById("tip"),
   show(x, y, lines) {

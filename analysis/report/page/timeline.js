@@ -1,5 +1,5 @@
-// What every stream did, to zoom into. A track is filled as high as it is busy, in the colours of
-// the causes: what is too narrow to be drawn alone is added up per pixel.
+// The timeline shows what every stream did, to zoom into. A track is filled as high as it is busy,
+// in the colours of the causes: what is too narrow to be drawn alone is added up per pixel.
 
 function unpackTrack(track, mixed) {
   const size = track.gaps.length;
@@ -260,7 +260,7 @@ class Timeline {
     context.globalAlpha = 1;
   }
 
-  // The lines of the tip for a point, or nothing.
+  // Returns the lines of the tip for a point, or nothing.
   describe(pixel, y) {
     const row = this.rows.find((one) => y >= one.y && y < one.y + one.height);
     const along = pixel - this.gutter;

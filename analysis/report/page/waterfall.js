@@ -1,4 +1,5 @@
-// From the faster step to the slower one, one bar per cause or setting: they add up to the gap.
+// The waterfall leads from the faster step to the slower one, one bar per cause or setting: they
+// add up to the gap.
 
 function waterfall(gap, steps) {
   const box = element("div", {class: "chart"});
@@ -18,7 +19,7 @@ function axisStart(bars) {
   return most - least < 0.3 * most ? Math.max(0, least - 0.35 * (most - least)) : 0;
 }
 
-// Two long steps that differ by little: the axis begins where it matters.
+// Two long steps may differ by little: then the axis begins where it matters.
 function leastShown(bars) {
   const ends = bars.flatMap((bar) => bar.row ? [bar.from, bar.to] : [bar.to]);
   const [least, most] = d3.extent(ends);
@@ -51,14 +52,14 @@ function drawWaterfall(box, bars) {
   rows.on("pointermove", (bar) => bar.row && tip.show(d3.event.clientX, d3.event.clientY,
     [[`${bar.label}  ${signedSeconds(bar.row.seconds)}`, "title"], ...(bar.row.range ? [[`${rangeOf(bar.row)} in 8 of 10 draws of the constants`]] : []), [bar.row.reading || (bar.row.label ? "" : meanings[bar.cause]) || ""], ...(bar.row.constants ? [[bar.row.constants, "faint"]] : [])]))
     .on("pointerleave", () => tip.hide());
-  // How far the bar's end moves over the draws.
+  // A whisker shows how far the bar's end moves over the draws.
   rows.filter((bar) => bar.row && bar.row.range).append("line").attr("class", "whisker")
     .attr("x1", (bar) => Math.max(left, x(bar.from + bar.row.range[0]))).attr("x2", (bar) => Math.min(width - 2, x(bar.from + bar.row.range[1])))
     .attr("y1", height + 2).attr("y2", height + 2).attr("stroke", colours.of("--ink")).attr("stroke-width", 1.5);
   box.replaceChildren(svg.node());
 }
 
-// The gap by setting: the same rows as `stepsim explain`.
+// Shows the gap by setting: the same rows as `stepsim explain`.
 function settingBars(settings) {
   const rows = settings.rows.map((row) => ({label: row.key, cause: row.cause || "other", seconds: row.seconds,
     reading: `${row.a} in A, ${row.b} in B; with that alone as in B, A takes ${seconds(row.a_with_it_alone_s)}`}));
@@ -79,7 +80,7 @@ function rangeOf(row) {
   return `${signedSeconds(row.range[0])} to ${signedSeconds(row.range[1])}`;
 }
 
-// What each step waited for, one stretch after the other.
+// Shows what each step waited for, one stretch after the other.
 function pathTable(path) {
   const longest = d3.max(path, (part) => part.seconds);
   return element("table", {class: "stack path"}, element("thead", {}, element("tr", {}, element("th", {}, "waits for"), element("th", {class: "number"}, "time"), element("th", {}, "made of"))),

@@ -20,7 +20,7 @@ struct ClaimScenario {
   std::vector<Setting> settings;
 };
 
-// A metric of one of them: "zero3.step_time".
+// This is a metric of one of them: "zero3.step_time".
 struct MetricOf {
   std::size_t scenario = 0;  // its place in the claim
   std::string metric;
@@ -28,7 +28,7 @@ struct MetricOf {
   friend bool operator==(const MetricOf&, const MetricOf&) = default;
 };
 
-// What is asserted of: a number that comes out of one or more replays.
+// A quantity is what is asserted of: a number that comes out of one or more replays.
 struct ClaimQuantity {
   enum class Kind : std::uint8_t {
     value,     // a metric

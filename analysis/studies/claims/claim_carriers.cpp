@@ -62,8 +62,8 @@ std::vector<NamedConstant> ClaimCarriers::of(const Claim& claim, ClaimPoints& po
   std::size_t scenarios = 0;
   for (std::size_t i = 0; i < claim.scenarios.size(); ++i) {
     const ClaimScenario& scenario = claim.scenarios[i];
-    // Those that only other scenarios are made of are not replayed; and a GRPO job is many
-    // programs.
+    // A scenario that only others are made of is not replayed, and a GRPO job is many programs:
+    // neither is looked into.
     const PointFacts* facts = facts_of(claim, i, nullptr, points);
     if (facts == nullptr) continue;
     const AllowedScenario found = allowed_scenario(data_, scenario.source, scenario.settings);

@@ -1,4 +1,4 @@
-// Which constants weigh on the steps of a claim, found without replays.
+// This finds, without replays, which constants weigh on the steps of a claim.
 #pragma once
 
 #include <map>

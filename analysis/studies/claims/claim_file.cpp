@@ -28,8 +28,8 @@ std::vector<Setting> read_settings(const Table& table) {
   return settings;
 }
 
-// What is wrong with a scenario under settings, once it is known: the same ones stand in many
-// claims.
+// This keeps what is wrong with a scenario under settings, once it is known: the same ones stand in
+// many claims.
 using Checked = std::map<std::pair<std::string, std::vector<Setting>>, std::vector<Problem>>;
 
 class ClaimReader {
@@ -126,7 +126,7 @@ class ClaimReader {
     return std::nullopt;
   }
 
-  // "zero3.step_time"
+  // Reads "zero3.step_time".
   std::optional<MetricOf> read_metric(const Table& table, std::string_view key,
                                       const std::string& text) {
     const std::size_t dot = text.find('.');
@@ -252,7 +252,8 @@ class ClaimReader {
     quantity.text = fmt::format("gap closed by free {}", fmt::join(free, ", "));
   }
 
-  // Either one scenario over values of a key, or several scenarios against a metric of theirs.
+  // Reads either one scenario over values of a key, or several scenarios against a metric of
+  // theirs.
   void read_points(const Table& table, std::string_view kind, ClaimQuantity& quantity) {
     if (table.has("over")) {
       const std::string of = table.text("of"), over = table.text("over");

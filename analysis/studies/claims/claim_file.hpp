@@ -5,8 +5,8 @@
 
 namespace stepsim {
 
-// Every problem of the file at once: unknown metrics and scenarios with the nearest name, bounds
-// that contradict each other, units that do not fit.
+// Reads the claims of a file. Throws UserError with every problem of it at once: unknown metrics
+// and scenarios with the nearest name, bounds that contradict each other, units that do not fit.
 std::vector<Claim> read_claims(const std::string& data, const std::string& path);
 
 }  // namespace stepsim

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view memory_prefix = "memory.";
 constexpr std::string_view time_prefix = "time.", share_prefix = "share.";
 
-// The busiest link of a pattern by its kind: "xgmi" of "node0.xgmi.gpu0>gpu1".
+// Returns the busiest link of a pattern by its kind: "xgmi" of "node0.xgmi.gpu0>gpu1".
 std::string link_of(const Platform& platform, const Pattern& pattern) {
   std::map<std::string, double> load;
   for (const Round& round : pattern.rounds)

@@ -1,4 +1,4 @@
-// What one replay tells a claim: figures by name, and what the step is bound by.
+// This says what one replay tells a claim: figures by name, and what the step is bound by.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace stepsim {
 
-// Metrics of a sweep's table, "share.CAUSE", "memory.CLASS" (device memory at the peak),
-// "parameters" and "active_parameters". Nothing for a name that is none.
+// Returns the dimension of a metric: of a sweep's table, "share.CAUSE", "memory.CLASS" (device
+// memory at the peak), "parameters" and "active_parameters"; nothing for a name that is none.
 std::optional<Dimension> claim_dimension(std::string_view metric);
 std::vector<std::string> claim_metric_names();
 

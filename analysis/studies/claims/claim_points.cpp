@@ -37,7 +37,7 @@ double metric_in(const Claim& claim, const MetricOf& metric, const PointFacts& f
                               claim.scenarios[metric.scenario].alias, metric.metric));
 }
 
-// Slope of the least squares line through the logarithms.
+// Returns the slope of the least squares line through the logarithms.
 double exponent_through(const std::vector<double>& x, const std::vector<double>& y) {
   double mean_x = 0, mean_y = 0, both = 0, square = 0;
   const double n = static_cast<double>(x.size());

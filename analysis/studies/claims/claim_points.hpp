@@ -14,7 +14,7 @@
 
 namespace stepsim {
 
-// A scenario under some settings and one draw of the constants; nothing: as stated.
+// A point is a scenario under some settings and one draw of the constants; no draw: as stated.
 struct ClaimPoint {
   std::string source;
   std::vector<Setting> settings;
@@ -35,7 +35,7 @@ class ClaimPoints {
   ClaimPoints(std::string data, std::size_t workers, Progress progress)
       : data_(std::move(data)), workers_(workers), progress_(std::move(progress)) {}
 
-  // Known, or wanted from now on.
+  // Returns the point's facts; null where they are not known: the point is wanted from then on.
   const PointFacts* find(const ClaimPoint& point);
   // Replays all that are wanted.
   void ask();
@@ -49,11 +49,12 @@ class ClaimPoints {
   std::map<std::string, ClaimPoint> wanted_;
 };
 
-// What a quantity comes to. Nothing while replays are missing: these are wanted then.
+// Returns what a quantity comes to; nothing while replays are missing, which are wanted from then
+// on.
 std::optional<double> value_of(const Claim& claim, const ClaimQuantity& quantity,
                                const Condition* condition, const std::optional<Draw>& draw,
                                ClaimPoints& points);
-// The same scenario's facts under stated constants.
+// Returns the facts of one scenario under stated constants.
 const PointFacts* facts_of(const Claim& claim, std::size_t scenario, const Condition* condition,
                            ClaimPoints& points);
 

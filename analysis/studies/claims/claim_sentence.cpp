@@ -111,7 +111,7 @@ class SentenceReader {
     return Bound::about;
   }
 
-  // "2x", "2 x", "2 times": 2; "20%", "20 %": 0.2 with `share`.
+  // This reads "2x", "2 x", "2 times" as 2, and "20%", "20 %" as 0.2 with `share`.
   struct Factor {
     double value = 0;
     bool share = false;

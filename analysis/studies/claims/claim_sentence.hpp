@@ -1,4 +1,4 @@
-// A claim in one line: "A is 2x faster than B".
+// This reads a claim in one line: "A is 2x faster than B".
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct SentenceQuestion {
   std::optional<double> price;           // for a GPU and an hour: what "costs" means
 };
 
-// What the sentence may say:
+// Reads a sentence, which may say:
 //   A is [about|at least|at most] 2x|20 % faster|slower than B
 //   A needs [...] 20 % less|more memory than B
 //   A needs under|over|about|at least|at most 70 GB

@@ -17,10 +17,10 @@
 namespace stepsim {
 namespace {
 
-// Of the claim as it stands so many draws are made where allowed, whether they are needed for the
-// verdict or not: they show which constants the quantity goes with.
+// The claim as it stands has this many draws where allowed, whether they are needed for the verdict
+// or not: they show which constants the quantity goes with.
 constexpr std::uint32_t telling_draws = 16;
-// So many constants of either kind are put at both ends of their ranges.
+// This many constants of either kind are put at both ends of their ranges.
 constexpr std::size_t most_telling = 4;
 constexpr std::size_t most_movers = 3;
 
@@ -61,7 +61,7 @@ struct ClaimTrial {
     const auto draws = static_cast<std::uint32_t>(drawn.size());
     return may_change(holds(), draws) || (condition == nullptr && draws < telling_draws);
   }
-  // The assertion that a reader wants to hear about: the first that fails.
+  // Returns the assertion that a reader wants to hear about: the first that fails.
   std::size_t in_question() const {
     for (std::size_t i = 0; i < stated.size(); ++i)
       if (!within(claim->assertions[i], stated[i])) return i;
@@ -72,7 +72,8 @@ struct ClaimTrial {
   }
 };
 
-// All assertions of a trial under one draw; nothing while replays are missing.
+// Returns the values of all assertions of a trial under one draw; nothing while replays are
+// missing.
 std::optional<std::vector<double>> values_of(const ClaimTrial& trial,
                                              const std::optional<Draw>& draw, ClaimPoints& points) {
   std::vector<double> values;
@@ -130,8 +131,8 @@ JudgedCondition summary_of(const ClaimTrial& trial) {
   return judged;
 }
 
-// Those that carry what tells the claim's scenarios apart, and those that go with the quantity over
-// the draws.
+// Returns the constants that carry what tells the claim's scenarios apart, and those that go with
+// the quantity over the draws.
 std::vector<NamedConstant> suspects(const ClaimTrial& trial, const JudgementOptions& options,
                                     ClaimCarriers& carriers, ClaimPoints& points) {
   std::vector<NamedConstant> found = carriers.of(*trial.claim, points);
@@ -192,7 +193,7 @@ std::vector<Mover> movers_of(const Ends& ends, ClaimPoints& points) {
   return strongest(std::move(movers), ends.trial->stated[ends.trial->in_question()], most_movers);
 }
 
-// By claim: what moves its quantity most, under no other condition.
+// Returns by claim what moves its quantity most, under no other condition.
 std::map<const Claim*, std::vector<Mover>> all_movers(const std::vector<ClaimTrial>& trials,
                                                       const JudgementOptions& options,
                                                       ClaimPoints& points) {
@@ -232,7 +233,7 @@ JudgedPart part_of(const ClaimTrial& trial, std::size_t number) {
   return part;
 }
 
-// What else the claim says, and whether that holds: it may be half true.
+// Says what else the claim says, and whether that holds: it may be half true.
 std::string other_parts(const std::vector<JudgedPart>& parts, std::size_t in_question) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i)
@@ -242,7 +243,7 @@ std::string other_parts(const std::vector<JudgedPart>& parts, std::size_t in_que
   return text;
 }
 
-// Which resource each scenario of the quantity is bound by: the one that the metric is about.
+// Says which resource each scenario of the quantity is bound by: the one that the metric is about.
 std::string resources_text(const ClaimTrial& trial, ClaimPoints& points) {
   const ClaimQuantity& quantity = trial.claim->assertions[trial.in_question()].quantity;
   std::vector<std::string> parts;
@@ -261,7 +262,8 @@ std::string resources_text(const ClaimTrial& trial, ClaimPoints& points) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-// Of the scenarios that a part of the claim compares, the first against each other one.
+// Says what is unknown of the scenarios that a part of the claim compares, the first against each
+// other one.
 std::vector<std::string> unknown_in(const Claim& claim, const Assertion& part,
                                     const std::string& data) {
   std::vector<std::pair<std::string, Scenario>> compared;

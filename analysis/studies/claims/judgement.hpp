@@ -1,5 +1,5 @@
-// Whether claims hold: under the stated constants, over draws of their ranges, and under other
-// conditions.
+// This judges whether claims hold: under the stated constants, over draws of their ranges, and
+// under other conditions.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class Verdict : std::uint8_t {
 };
 std::string_view to_text(Verdict verdict);
 
-// The quantity of an assertion.
+// A figure is the quantity of an assertion.
 struct JudgedFigure {
   std::uint32_t holds = 0, draws = 0;
   double stated = 0;             // under stated constants
@@ -33,7 +33,8 @@ struct JudgedFigure {
   double probability() const { return draws == 0 ? 0 : static_cast<double>(holds) / draws; }
 };
 
-// One condition, with the assertion in question; the first of a claim is the claim as it stands.
+// This is one condition, with the assertion in question; the first of a claim is the claim as it
+// stands.
 struct JudgedCondition : JudgedFigure {
   std::string name;
 };
@@ -58,12 +59,13 @@ struct JudgedClaim {
   std::vector<Mover> movers{};                  // of that quantity, the strongest first
 };
 
-// As a claim's reason has it.
+// Writes a figure as a claim's reason has it.
 std::string figure_text(double value, Dimension dimension);
-// "moved most by gpu.gemm.rate (1.2 at 600 TFLOP/s, 0.9 at 765 TFLOP/s; derived)"
+// Writes "moved most by gpu.gemm.rate (1.2 at 600 TFLOP/s, 0.9 at 765 TFLOP/s; derived)".
 std::string movers_text(const JudgedClaim& claim);
 
-// "yes, likely: 1.9 to 2.2, and 2.05 as stated", "open: 1.6 to 3.0, it depends on stack.host.hook".
+// Writes "yes, likely: 1.9 to 2.2, and 2.05 as stated", "open: 1.6 to 3.0, it depends on
+// stack.host.hook".
 std::string sentence_text(const JudgedClaim& claim);
 // "node: h200: 1.8 (1.6 to 2.1), holds in 25 % of 8 draws", for each condition beyond the claim as
 // it stands, also those that do not turn it.

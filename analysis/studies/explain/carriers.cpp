@@ -18,7 +18,7 @@ struct PatternCost {
   double fixed = 0, per_byte = 0;
 };
 
-// As long as nobody else uses the links.
+// Returns the pattern's cost as long as nobody else uses the links.
 PatternCost cost_alone(const Platform& platform, const Pattern& pattern) {
   PatternCost cost;
   std::vector<double> load(platform.links.size(), 0);

@@ -1,4 +1,4 @@
-// Which constants a cause's cost is made of, read from the program that they make.
+// This finds which constants a cause's cost is made of, from the program that they make.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace stepsim {
 
-// So many of them are looked at one by one.
+// This many of them are looked at one by one.
 inline constexpr std::size_t most_carrying = 6;
 
 // Carries all causes alike, so that it says nothing about any one of them.
@@ -24,7 +24,7 @@ struct Carrier {
 // Seconds that all operations of a cause take when each runs alone.
 ByCause<double> costs_of(const Platform& platform, const OpGraph& graph);
 
-// For each cause the constants that move its cost by a twentieth of themselves or more, the
+// Returns for each cause the constants that move its cost by a twentieth of themselves or more, the
 // strongest first. Each constant that has a range is moved by a hundredth and the program written
 // anew; nothing is replayed.
 ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::string& source,

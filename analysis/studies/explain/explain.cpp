@@ -33,7 +33,7 @@ std::string share_of_memory(const ExplainedSide& side) {
                      to_text(Bytes{side.capacity}), 100 * side.needed / side.capacity);
 }
 
-// 1,234,567
+// Writes 1,234,567.
 std::string whole(double value) {
   std::string digits = fmt::format("{:.0f}", value);
   for (std::size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
@@ -95,10 +95,10 @@ AtLimit at_limit_of(const Explanation& e, const Scenario& a, const Scenario& b) 
   return limit;
 }
 
-// So many mixtures of long steps are replayed; of short ones as many as there are of eight
+// Long steps have at most this many mixtures replayed, short ones as many as there are of eight
 // settings.
 constexpr std::size_t replays_of_long_steps = 64;
-// So many settings are tried out to the end, which carry this share of the gap each.
+// This many settings are tried out to the end, which carry this share of the gap each.
 constexpr std::size_t most_changed = 3;
 constexpr double worth_trying = 0.02;
 // A cause that makes up this share of what a setting changes says where.
@@ -129,7 +129,7 @@ std::optional<Cause> most_changed_cause(const ExplainedSide& from, const Explain
   return most;
 }
 
-// What A comes to with one setting as in B; nothing where it cannot run.
+// Returns what A comes to with one setting as in B; nothing where it cannot run.
 std::optional<ChangedStep> changed_step(const NamedStep& a, const ExplainedSide& before,
                                         const std::vector<DifferingSetting>& settings,
                                         const SettingRow& row, const ExplainOptions& options) {

@@ -1,5 +1,5 @@
-// Why one step takes longer than another: what each cause is exposed on both sides, and the
-// differences, which add up to the gap.
+// An explanation says why one step takes longer than another: what each cause is exposed on both
+// sides, and the differences, which add up to the gap.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace stepsim {
 
-// What differs by less than this share of a step counts as the same.
+// Two figures that differ by less than this share of a step count as the same.
 inline constexpr double counts_as_same = 1e-3;
 // Below this share of a step a difference is rounding.
 inline constexpr double counts_as_rounding = 1e-13;
@@ -65,7 +65,7 @@ struct ExplainRow {
   bool in_a() const { return (a.exposed + a.hidden).value > 0; }
   bool in_b() const { return (b.exposed + b.hidden).value > 0; }
 };
-// As tables and sentences call it.
+// Returns the row's name in tables and sentences: its cause, or "idle".
 std::string_view name_of(const ExplainRow& row);
 
 // The largest micro-batch of each side that fits, and what it is worth.
@@ -75,7 +75,7 @@ struct AtLimit {
   bool flips = false;                                 // the other one wins there
 };
 
-// What the two have in common, and what makes comparing them unfair.
+// Fairness lists what the two have in common, and what makes comparing them unfair.
 struct Fairness {
   std::vector<std::string> equal, unequal;
   std::vector<std::string> too_large;  // "B does not fit into memory: ..."
@@ -87,7 +87,8 @@ struct SideRanges {
   Range memory;      // bytes needed
 };
 
-// How sure all this is: both sides written anew under the same draws of the constants.
+// These draws say how sure all this is: both sides are written anew under the same draws of the
+// constants.
 struct GapDraws {
   std::uint32_t draws = 0, most = 0;         // made; allowed
   std::uint32_t a_slower = 0, b_slower = 0;  // draws in which A takes longer, or B
@@ -121,24 +122,25 @@ struct ExplainOptions {
   SettingOptions replays{};
 };
 
-// 24; 8 where replays are long; 0 where they are many, as in a GRPO step.
+// Returns 24; 8 where replays are long; 0 where they are many, as in a GRPO step.
 std::uint32_t usual_draws(const Explanation& explanation, const Scenario& a, const Scenario& b);
 
 // Never in a process that has replayed: it asks workers, and those need a fresh engine.
 Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions& options);
 
-// The seconds without their sign.
+// Writes the seconds without their sign.
 std::string size_of(Seconds seconds);
-// "with free gather_bytes A would take 52 s instead of 115 s: the gap would be 7 s instead of 70
-// s". Empty of idle.
+// Writes "with free gather_bytes A would take 52 s instead of 115 s: the gap would be 7 s instead
+// of 70 s"; "" for the row of idle.
 std::string counterfactual_text(const Explanation& explanation, const ExplainRow& row);
-// "B wins at equal settings, but A does when each uses the largest micro-batch that fits: ..."
+// Writes "B wins at equal settings, but A does when each uses the largest micro-batch that fits:
+// ..."
 std::string at_limit_text(const Explanation& explanation);
 
-// "A is slower in all of 8 draws of the constants, and optimizer is the largest row in 7"
+// Writes "A is slower in all of 8 draws of the constants, and optimizer is the largest row in 7".
 std::string draws_text(const Explanation& explanation);
 
-// The rows of two sides: they add up to the difference of the steps.
+// Returns the rows of two sides, which add up to the difference of the steps.
 std::vector<ExplainRow> gap_rows(const ExplainedSide& a, const ExplainedSide& b);
 
 }  // namespace stepsim

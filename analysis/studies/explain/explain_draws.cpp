@@ -14,7 +14,7 @@ namespace {
 // at both ends of their ranges.
 constexpr std::size_t most_telling_of_two = 2, most_movers_of_two = 5;
 
-// Both sides under one draw.
+// A pair is both sides under one draw.
 struct Pair {
   DrawnFigures a, b;
 
@@ -31,7 +31,7 @@ class Drawing {
           const ExplainOptions& options)
       : a_(a), b_(b), time_a_(stated.a.step_time), time_b_(stated.b.step_time), options_(options) {}
 
-  // Draws with these numbers.
+  // Plays both sides under the draws with these numbers.
   std::vector<Pair> play(std::uint32_t from, std::uint32_t to) const {
     Tasks<DrawnFigures> tasks;
     for (std::uint32_t number = from; number < to; ++number)
@@ -117,8 +117,9 @@ struct DrawnGaps {
   std::vector<Draw> draws;
 };
 
-// By what their causes' exposed times make of them, were costs in proportion; then by how they go
-// with the gap over the draws; and what a scenario itself does not know.
+// Returns the constants that may move the gap: first by what their causes' exposed times make of
+// them, were costs in proportion; then by how they go with the gap over the draws; and what a
+// scenario itself does not know.
 std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, const NamedStep& b,
                                     const ByCause<std::vector<Carrier>>& of_a,
                                     const ByCause<std::vector<Carrier>>& of_b,

@@ -81,7 +81,7 @@ void require_start(const NamedStep& step, const GrpoPrediction& p) {
                               p.memory.failure.value_or("an engine cannot start")));
 }
 
-// A step in which a GPU is lost ends early, which is no advantage.
+// Refuses a step in which a GPU is lost: it ends early, which is no advantage.
 void require_end(const NamedStep& step, const Prediction& p) {
   if (!p.loss) return;
   throw UserError(
@@ -90,7 +90,7 @@ void require_end(const NamedStep& step, const Prediction& p) {
                   step.label, p.loss->what, to_text(p.loss->at)));
 }
 
-// Rows and tokens of a step, all ranks.
+// Counts the rows and tokens of a step of all ranks.
 void count_work(const Scenario& scenario, ExplainedSide& side) {
   const Job& job = scenario.job;
   if (scenario.grpo) {
@@ -102,7 +102,7 @@ void count_work(const Scenario& scenario, ExplainedSide& side) {
   side.tokens = side.sequences * static_cast<double>(job.sequence) * job.fill;
 }
 
-// By --set: then it is no longer the run that somebody measured.
+// Returns whether --set changed the scenario: then it is no longer the run that somebody measured.
 bool is_changed(const Scenario& scenario) {
   return std::ranges::any_of(scenario.said,
                              [](const SaidKey& key) { return key.origin.source == "--set"; });

@@ -1,4 +1,5 @@
-// One side of an explanation: its own figures, its time cause by cause, and what it waits for.
+// This finds one side of an explanation: its own figures, its time cause by cause, and what it
+// waits for.
 #pragma once
 
 #include <tuple>
@@ -12,7 +13,7 @@ struct ExplainedStep {
   ExplainedSide side{};           // all but the times without causes
   std::vector<PathPart> parts{};  // of its path, layer by layer
 
-  // What a worker sees; the rest follows from the scenario.
+  // A worker sends these figures; the rest follows from the scenario.
   static auto fields(auto& self) {
     return std::tie(self.side.step_time, self.side.tokens_per_second_per_gpu, self.side.needed,
                     self.side.capacity, self.side.fit, self.side.energy, self.side.operations,
@@ -22,7 +23,8 @@ struct ExplainedStep {
 
 // Replays once, in a worker.
 ExplainedStep observe(const NamedStep& step, const Player& player = {});
-// What draws ask of a side. Replays here: only in a worker.
+// These are the figures that draws ask of a side. draw_figures() replays in this process, so only a
+// worker may call it.
 struct DrawnFigures {
   Seconds step_time;
   double tokens_per_second_per_gpu = 0, needed = 0;
@@ -30,10 +32,10 @@ struct DrawnFigures {
   Seconds idle;
 };
 DrawnFigures draw_figures(const NamedStep& step);
-// Replays once, here: only in a worker. The causes in `free` cost nothing.
+// Replays once, in this process, so only a worker may call it. The causes in `free` cost nothing.
 Seconds step_time_of(const Scenario& scenario, CauseSet free = {});
-// The step with each of the causes that the side has free, one after the other; as it is without
-// the others.
+// Returns the step's time with each of the causes that the side has free, one after the other; for
+// other causes it is the step's time as it is.
 ByCause<Seconds> times_without(const Scenario& scenario, const ExplainedSide& side,
                                const SettingOptions& options);
 

@@ -54,7 +54,7 @@ DifferingSetting setting_between(const std::string& data, const ScenarioSource& 
   return setting;
 }
 
-// What these say, other keys show.
+// Returns whether other keys show what this one says.
 bool shows_elsewhere(const std::string& key) {
   return key == "recipe" || key == "strategy.deepspeed";
 }
@@ -86,8 +86,8 @@ void add_given_constants(const Scenario& a, const Scenario& b,
   }
 }
 
-// Which keys are named though nobody gave their values: all; those of B, and of A what it can be
-// told alone; none.
+// Pinned says which keys are stated though nobody gave their values: all; those of B, and those of
+// A that load alone; or none.
 enum class Pinned : std::uint8_t { all, possible, none };
 
 std::optional<Scenario> loaded(const std::string& data, const ScenarioSource& a,

@@ -1,4 +1,4 @@
-// Scenarios between two others: A with some of its settings as B has them.
+// A mixture is a scenario between two others: A with some of its settings as B has them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-// Where a scenario came from, so that it can be read again.
+// A source is where a scenario came from, so that it can be read again.
 struct ScenarioSource {
   std::string source;  // path or name
   std::vector<Setting> settings;
@@ -24,13 +24,13 @@ struct DifferingSetting {
   bool matters = true;  // in A or in B
 };
 
-// Every key that differs and can be set, defaults included, and constants that somebody gave. What
-// a DeepSpeed file or a recipe says shows in the keys that it sets, and the network that a node
-// brings with it comes with the node.
+// Returns every key that differs and can be set, defaults included, and constants that somebody
+// gave. What a DeepSpeed file or a recipe says shows in the keys that it sets, and the network that
+// a node brings with it comes with the node.
 std::vector<DifferingSetting> differing_settings(const std::string& data, const ScenarioSource& a,
                                                  const ScenarioSource& b);
 
-// [setting]: whether it is as in B.
+// This says of each setting whether it is as in B.
 using Joined = std::vector<bool>;
 
 // A's scenario with these settings as B has them, and all others as they are in A, also where their

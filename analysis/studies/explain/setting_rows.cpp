@@ -82,7 +82,7 @@ Joined joined_by(const Players& players, Coalition coalition, std::size_t settin
   return joined;
 }
 
-// Those that do something alone, or when all others have joined.
+// Acting settings do something alone, or when all others have joined.
 struct Screened {
   std::vector<std::size_t> acting, idle;
 };
@@ -152,7 +152,7 @@ Players players_of(const std::vector<DifferingSetting>& settings,
   return players;
 }
 
-// What the settings of each coalition save.
+// Returns what the settings of each coalition save.
 std::vector<double> worth_of(const ShapleyPlan& plan, const Players& players, std::size_t settings,
                              MixedTimes& times) {
   const std::vector<Joined> joined =

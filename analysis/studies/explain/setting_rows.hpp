@@ -1,4 +1,5 @@
-// How much of the gap between two steps each setting carries that differs between them.
+// These rows say how much of the gap between two steps each setting carries that differs between
+// them.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 
 namespace stepsim {
 
-// A with one setting as in B.
+// This is A with one setting as in B.
 struct ChangedStep {
   Seconds step_time;
   double needed = 0;  // bytes
@@ -49,17 +50,17 @@ struct SettingOptions {
   Progress progress{};
 };
 
-// The step with these settings as in B. Called in a worker.
+// Returns the step's time with these settings as in B. It is called in a worker.
 using MixedReplay = std::function<Seconds(const Joined&)>;
 
-// `a`, `b`: the two steps, which are replayed already.
+// `a` and `b` are the two steps, which are replayed already.
 SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds a, Seconds b,
                          const MixedReplay& replayed, const SettingOptions& options);
 
-// "strategy.zero: 3 in A, 2 in B"
+// Writes "strategy.zero: 3 in A, 2 in B".
 std::string to_text(const DifferingSetting& setting);
 
-// For machines, and for pages.
+// Returns the rows for machines, and for pages.
 Records settings_records(const SettingRows& settings);
 
 }  // namespace stepsim

@@ -13,10 +13,10 @@ namespace {
 
 using Order = std::vector<std::uint8_t>;
 
-// So many coalitions before the errors of drawn orders are looked at.
+// This many coalitions are asked before the errors of drawn orders are looked at.
 constexpr std::size_t first_coalitions = 64;
 
-// The same sequence on every machine; the library's shuffles are not.
+// This gives the same sequence on every machine; the library's shuffles do not.
 struct RandomSequence {
   std::uint64_t state;
 
@@ -27,7 +27,7 @@ struct RandomSequence {
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
     return x ^ (x >> 31);
   }
-  // How players join; a plan is made of such orders and their reverses.
+  // Draws an order in which players join; a plan is made of such orders and their reverses.
   Order order(std::size_t players) {
     Order order(players);
     std::iota(order.begin(), order.end(), std::uint8_t{0});
@@ -37,7 +37,8 @@ struct RandomSequence {
   }
 };
 
-// How often a coalition of `size` of `players` is what one player finds: size! (n - size - 1)! / n!
+// Returns how often a coalition of `size` of `players` is what one player finds: size! (n - size -
+// 1)! / n!
 std::vector<double> weights_of(std::size_t players) {
   std::vector<double> weights(players);
   double choose = 1;
@@ -59,7 +60,7 @@ std::vector<ShapleyValue> exact_values(std::size_t players, std::span<const doub
   return values;
 }
 
-// An order and its reverse.
+// Adds an order and its reverse.
 void add_pair(ShapleyPlan& plan, std::set<Coalition>& known, Order order) {
   for (int i = 0; i < 2; ++i) {
     Coalition joined = 0;

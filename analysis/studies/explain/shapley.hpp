@@ -1,4 +1,5 @@
-// Shapley values: what each of several players contributes to a sum that they only reach together.
+// Shapley values say what each of several players contributes to a sum that they only reach
+// together.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ struct ShapleyValue {
   double standard_error = 0;  // 0: exact
 };
 
-// In which orders the players join. With few players all orders are covered by all coalitions, and
-// the values are exact; with more, some orders are drawn, each with its reverse.
+// A plan says in which orders the players join. With few players all orders are covered by all
+// coalitions, and the values are exact; with more, some orders are drawn, each with its reverse.
 struct ShapleyPlan {
   std::size_t players = 0;
   std::vector<std::vector<std::uint8_t>> orders;  // empty: exact
@@ -30,25 +31,26 @@ struct ShapleyPlan {
 // smaller one, and others behind them.
 ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed);
 
-// The pair of orders with this number alone: the first, if 0, of those that the seed makes.
+// Plans the pair of orders with this number alone: the first, if 0, of those that the seed makes.
 ShapleyPlan plan_pair(std::size_t players, std::uint64_t seed, std::size_t number);
 
-// What each pair of a plan's orders says of each player.
+// Returns what each pair of a plan's orders says of each player.
 std::vector<std::vector<double>> pair_values(const ShapleyPlan& plan,
                                              std::span<const double> worth);
-// Of the mean of as many independent figures; 0 of one.
+// Returns the standard error of the mean of as many independent figures; 0 for one.
 double standard_error(std::span<const double> figures);
 
-// What joining adds to worth(coalition), on average; values[i] belongs to plan.coalitions[i]. The
-// values of all players add up to the worth of everybody less that of nobody.
+// Returns what joining adds to worth(coalition), on average; worth[i] belongs to
+// plan.coalitions[i]. The values of all players add up to the worth of everybody less that of
+// nobody.
 std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<const double> worth);
 
-// What has been drawn, and what it says.
+// A study holds what has been drawn, and what it says.
 struct ShapleyStudy {
   ShapleyPlan plan;
   std::vector<ShapleyValue> values;
 };
-// What the coalitions of a plan are worth.
+// This returns what the coalitions of a plan are worth.
 using CoalitionWorth = std::function<std::vector<double>(const ShapleyPlan&)>;
 ShapleyStudy study_plan(ShapleyPlan plan, const CoalitionWorth& worth_of);
 // Exact if `most` coalitions are enough; else twice as many orders again and again until no

@@ -15,7 +15,7 @@ constexpr double same_tokens = 0.02;
 // A second row with this share of the gap is named, too.
 constexpr double worth_a_word = 0.3;
 
-// "KEY (3 in A, 2 in B)"
+// Writes "KEY (3 in A, 2 in B)".
 std::string named(const DifferingSetting& setting) {
   if (setting.text_a.empty()) return setting.key;
   return fmt::format("{} ({} in A, {} in B)", setting.key, setting.text_a, setting.text_b);
@@ -33,7 +33,7 @@ std::string same_steps(const Explanation& e) {
                      idle == 1 ? "differs" : "differ");
 }
 
-// What A would take, and whether it would fit.
+// Says what A would take with that alone, and whether it would fit.
 std::string alone_text(const Explanation& e, const SettingRow& row) {
   const Seconds now = e.a.step_time;
   if (std::abs((row.alone - now).value) < counts_as_same * now.value)
@@ -66,7 +66,7 @@ std::string range_text(const Range& range) {
   return fmt::format("{} to {}", to_text(Seconds{range.low}), to_text(Seconds{range.high}));
 }
 
-// ", for 0.25 of the tokens": whose step is longer does not say who is faster.
+// Writes ", for 0.25 of the tokens": whose step is longer does not say who is faster.
 std::string tokens_text(const Explanation& e) {
   if (e.a.tokens <= 0 || e.b.tokens <= 0) return "";
   const double share = e.a.tokens / e.b.tokens;
@@ -74,7 +74,7 @@ std::string tokens_text(const Explanation& e) {
   return fmt::format(", for {:.3g} {} the tokens", share, share < 1 ? "of" : "times");
 }
 
-// The row that says most of it.
+// Names the cause whose row says most of the gap.
 std::string cause_text(const Explanation& e) {
   if (e.rows.empty() || e.rows.front().seconds.value == 0) return "";
   const Seconds most = e.rows.front().seconds;

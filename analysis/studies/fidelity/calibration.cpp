@@ -74,7 +74,8 @@ RobustFit linearised(const CalibrationTrial& problem, const std::vector<double>&
   return fit;
 }
 
-// Only rows of this stack that have a time say anything; rows of one scenario count as one.
+// Takes the rows of this stack that have a time, as others say nothing; rows of one scenario count
+// as one.
 CalibrationTrial trial_of(const std::string& data, const CalibrationPlan& plan) {
   CalibrationTrial problem{data, plan, {}, {}, {}};
   const RowCatalog catalog = row_catalog(data);
@@ -124,7 +125,7 @@ void drop_untimed(CalibrationTrial& problem, std::vector<PredictedRow>& rows) {
   }
 }
 
-// Where a row by itself would put a constant; between these ends lie eight of ten rows.
+// Returns where a row by itself would put a constant; between these ends lie eight of ten rows.
 Range spread_of(const RobustFit& fit, std::size_t constant, double value,
                 const FreeConstant& bounds) {
   std::vector<double> wanted{value};
@@ -136,7 +137,7 @@ Range spread_of(const RobustFit& fit, std::size_t constant, double value,
   return {std::min(value, quantile(wanted, 0.1)), std::max(value, quantile(wanted, 0.9))};
 }
 
-// The range of `unexplained`, and in `rows` the intervals that come of it.
+// Returns the range of `unexplained`, and puts into `rows` the intervals that come of it.
 Range stretch_of(const CalibrationTrial& problem, std::vector<PredictedRow>& rows) {
   std::vector<StretchRow> weighed;
   for (std::size_t i = 0; i < rows.size(); ++i) weighed.push_back({&rows[i], problem.weights[i]});

@@ -1,4 +1,4 @@
-// The free constants of one stack, chosen so that predictions meet its measured rows.
+// A calibration chooses the free constants of one stack so that predictions meet its measured rows.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct FreeConstant {
   double low = 0, high = 0;
 };
 
-// What workloads/calibration/STACK.yaml says.
+// A plan is what workloads/calibration/STACK.yaml says.
 struct CalibrationPlan {
   std::string name;
   std::vector<std::string> stacks;  // the one that has its name, unless it says others; these share
@@ -48,7 +48,7 @@ struct Calibration {
   std::uint32_t samples = 0;
   Range unexplained{1, 1};  // with this many draws, the constant's range
 };
-// With draws, what the stacks' `unexplained` ranges over is found as well.
+// Fits the stacks' constants. With draws, what their `unexplained` ranges over is found as well.
 Calibration calibrate(const std::string& data, const CalibrationPlan& plan, std::uint32_t samples);
 
 }  // namespace stepsim

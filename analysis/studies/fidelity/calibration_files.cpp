@@ -51,7 +51,8 @@ bool is_key(std::string_view line, std::string_view key) {
   return line.starts_with(key) && line.substr(key.size()).starts_with(':');
 }
 
-// The lines below and deeper than this one; those of people between them, too.
+// Returns where the lines end that are below and deeper than this one; those of people between them
+// belong to them, too.
 std::size_t end_of_block(const std::vector<std::string>& lines, std::size_t key) {
   std::size_t end = key + 1;
   while (end < lines.size() && !lines[end].empty() && indent_of(lines[end]) > indent_of(lines[key]))

@@ -1,4 +1,4 @@
-// The files of a calibration: the plan that it follows, and the stack that it writes.
+// A calibration has two files: the plan that it follows, and the stack that it writes.
 #pragma once
 
 #include "analysis/studies/fidelity/calibration.hpp"

@@ -29,7 +29,7 @@ std::string operation_of(const MeasuredCollective& row) {
   return row.collective;
 }
 
-// Only where the table says that the library was told.
+// Returns the algorithm only where the table says that the library was told; else "".
 std::string algorithm_of(const MeasuredCollective& row) {
   if (row.algorithm.starts_with("Ring") || row.algorithm == "ring") return "ring";
   return row.algorithm == "tree" ? "tree" : "";
@@ -60,7 +60,7 @@ struct Timed {
   std::string algorithm;  // and its protocol
   static auto fields(auto& self) { return std::tie(self.time, self.algorithm); }
 };
-// What a worker says of the rows of a machine.
+// A worker answers this about the rows of a machine.
 struct ComparedAnswer {
   std::string machine, refused;  // why there is nothing to say
   std::vector<Timed> rows;

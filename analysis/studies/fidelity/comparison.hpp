@@ -1,4 +1,5 @@
-// Predicted collectives beside published measurements: signed error per row, medians per source.
+// This holds predicted collectives against published measurements: signed error per row, medians
+// per source.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +23,12 @@ struct ComparedRow {
   std::string note;  // why it is not compared, or why it is far off
 
   bool compared() const { return !machine.empty(); }
-  // By more than a factor of two.
+  // Returns whether the prediction is off by more than a factor of two.
   bool far_off() const { return compared() && (error > 1 || error < -0.5); }
 };
 
-// Rows of one kind together. Small messages cost latency, large ones bandwidth: hence two medians.
+// These are the rows of one kind together. Small messages cost latency, large ones bandwidth: hence
+// two medians.
 struct Errors {
   struct Share {
     std::size_t rows = 0;

@@ -1,4 +1,4 @@
-// Entries of the catalogue as text, which say only what a fit found.
+// This writes entries of the catalogue as text, which say only what a fit found.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace stepsim {
 
 class EntryText {
  public:
-  // `like`: what the entry is like in all else. Each source is a comment with its errors.
+  // `like` names what the entry is like in all else. Each source is a comment with its errors.
   EntryText(std::string_view written_by, const std::string& name, const std::string& like,
             std::span<const FittedSource> sources);
 

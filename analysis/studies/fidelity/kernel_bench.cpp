@@ -23,8 +23,8 @@ double output_bytes(std::string_view dtype) {
   return dtype.ends_with("fp32") ? 8 : bytes_16;
 }
 
-// With a transposed second operand: forward; with none: the input's gradient; with the first: the
-// weights'.
+// Names the pass that a product's layout belongs to. In BLAS's column-major letters the input's
+// gradient is NN, the weights' is NT, and the rest, TN, is the forward pass.
 std::string_view pass_of(std::string_view layout) {
   if (layout.starts_with("NT") || layout == "bwd_grad_w") return " for weights";
   if (layout == "NN" || layout == "bwd_grad_act") return " for inputs";
@@ -64,7 +64,7 @@ Work unknown_work(std::string_view op, std::string_view what) {
   return {.kind = "", .row = {}, .backward = false, .reason = fmt::format("{} {}", op, what)};
 }
 
-// What is repeated for a tenth of a second and more runs at the clocks that power allows.
+// A row that is repeated for a tenth of a second and more runs at the clocks that power allows.
 double share_of(const RowReader& read, const KernelBench& bench) {
   return read.cell("extra") == "long run" ? bench.sustained : 1;
 }

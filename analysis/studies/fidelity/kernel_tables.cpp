@@ -36,7 +36,7 @@ KernelFamily family_of(const std::string& name, const std::vector<const TimedKer
   return family;
 }
 
-// What of a GPU is free, and how far: nothing beats the fastest product that was seen.
+// This says what of a GPU is free, and how far: nothing beats the fastest product that was seen.
 struct FreeOfGpu {
   std::string_view name;
   double& (*of)(Gpu&);
@@ -143,7 +143,7 @@ double median_error(const KernelBench& bench, const std::vector<const TimedKerne
   return quantile(sizes, 0.5);
 }
 
-// The same without some rows.
+// Returns the problem without some rows.
 CurveFit without(const CurveFit& problem, const std::function<bool(std::size_t)>& left_out) {
   CurveFit others = problem;
   for (std::size_t i = 0; i < others.rows.size(); ++i)
@@ -196,7 +196,7 @@ FittedCurve curve_of(const KernelBench& stated, const CurveFit& problem, FittedC
   return curve;
 }
 
-// Forward products alone: a weight's gradient and an input's are the same curve, measured
+// These are forward products alone: a weight's gradient and an input's are the same curve, measured
 // elsewhere.
 struct CurveKind {
   std::string_view name;

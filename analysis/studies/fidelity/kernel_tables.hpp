@@ -1,5 +1,5 @@
-// Published times of single kernels: how far is each from what its GPU's file gives, and which
-// constants of that file would meet them best?
+// This holds published times of single kernels against what their GPU's file gives, and finds which
+// constants of that file would meet them best.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace stepsim {
 
-// Those that are named; if none is, those of the catalogue.
+// Reads the tables that are named; if none is, those of the catalogue.
 std::vector<CsvTable> read_kernel_tables(const std::string& data,
                                          std::span<const std::string> files);
 
@@ -32,11 +32,11 @@ struct KernelTimes {
   std::vector<TimedKernel> kernels;
   std::vector<SkippedKernel> skipped;
 };
-// Matrix products, grouped ones and attention. Single kernels: clocks have not fallen yet, and no
-// stack stands in between.
+// Predicts matrix products, grouped ones and attention. Single kernels are alone: clocks have not
+// fallen yet, and no stack stands in between.
 KernelTimes predict_kernels(const RowCatalog& catalog, std::span<const CsvTable> tables);
 
-// By GPU and kind, the last one all of them.
+// A family is the rows of a GPU and kind; the last one is all of them.
 struct KernelFamily {
   std::string name;
   std::size_t rows = 0;
@@ -46,8 +46,8 @@ struct KernelFamily {
 };
 std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels);
 
-// The curve of matrix products: rate, what filling a tile costs, small tiles. Of an attention
-// kernel: rates, what a row more costs, wide heads, and units that wait at the end.
+// The curve of matrix products has these: rate, what filling a tile costs, small tiles. That of an
+// attention kernel has rates, what a row more costs, wide heads, and units that wait at the end.
 struct CurveConstant {
   std::string name;  // in the GPU's file: "gemm.rate"
   double stated = 0, fitted = 0;

@@ -62,8 +62,8 @@ Highest highest_of(const DeviceSnapshot& device) {
   return highest;
 }
 
-// By address: what is given back and was never taken was there before, and what is left at the end,
-// too.
+// Returns what lives at the moment, by address. A block that is given back and was never taken was
+// there before, and so was what is left at the end.
 std::map<std::int64_t, Living> living_at(const DeviceSnapshot& device, std::size_t moment) {
   std::map<std::int64_t, Living> before, now;
   std::unordered_map<std::int64_t, bool> taken;  // looked up, never iterated

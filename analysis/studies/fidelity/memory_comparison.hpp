@@ -1,4 +1,4 @@
-// What a real run held, as its allocator recorded it, beside what is predicted for it.
+// This compares what a real run held, as its allocator recorded it, with what is predicted for it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace stepsim {
 
-// Requests that the same line of a program made.
+// The same line of a program made these requests.
 struct RequestsOfFrame {
   std::string frame;  // "modeling_llama.py:172 forward"
   std::string kind;
@@ -19,7 +19,7 @@ struct RequestsOfFrame {
   std::size_t requests = 0;
 };
 
-// At the moment when the fullest device of the snapshot held most.
+// This is the moment when the fullest device of the snapshot held most.
 struct RealMemory {
   std::size_t device = 0, devices = 0;
   std::size_t events = 0;          // recorded; 0: only the state at the end is known
@@ -52,8 +52,8 @@ struct MemoryComparison {
 
   double error() const { return predicted.peak.bytes / real.peak - 1; }
 };
-// What is there from before the recording has no frames: then it is one with all kinds that last,
-// and with what of other kinds is there between steps.
+// Compares kind by kind. Memory that is there from before the recording has no frames: then it is
+// one with all kinds that last, and with what of other kinds is there between steps.
 MemoryComparison compare_memory(const Scenario& scenario, const Footprint& footprint,
                                 RealMemory real, const FrameRules& rules);
 

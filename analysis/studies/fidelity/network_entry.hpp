@@ -1,4 +1,4 @@
-// A fitted network or node as an entry of the catalogue.
+// This writes a fitted network or node as an entry of the catalogue.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace stepsim {
 // else a node.
 std::string network_entry(const NetworkFit& fit, const std::string& name);
 
-// Where it has to lie under a folder of entries: "topology/networks/NAME.yaml".
+// Returns where the entry has to lie under a folder of entries: "topology/networks/NAME.yaml".
 std::string place_of_entry(const NetworkFit& fit, const std::string& name);
 
 }  // namespace stepsim

@@ -65,7 +65,8 @@ RobustFit linearised(const NetworkTrial& trial, const std::vector<double>& at,
   return fit;
 }
 
-// Of an unknown, as a logarithm: what rows that stray so far leave open, the others held.
+// Returns the uncertainty of an unknown, as a logarithm: what rows that stray so far leave open,
+// the others held.
 double uncertainty_of(const RobustFit& fit, std::size_t unknown) {
   constexpr double deviations = 1.28;  // hold eight of ten
   constexpr double of_median = 1.4826;

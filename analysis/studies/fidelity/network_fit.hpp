@@ -1,4 +1,4 @@
-// What a collective library costs on a machine, fitted to measured collectives.
+// This fits what a collective library costs on a machine to measured collectives.
 #pragma once
 
 #include <string>

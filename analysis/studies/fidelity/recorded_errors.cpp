@@ -45,7 +45,7 @@ bool is_total(const RowFamily& family) {
   return family.name == "all";
 }
 
-// By family, in the order of `recorded_columns`.
+// Reads the figures by family, in the order of `recorded_columns`.
 std::map<std::string, std::vector<double>> read_recorded(const CsvTable& table) {
   std::vector<std::string> needed{"family"};
   for (const Figure& figure : recorded_columns) needed.emplace_back(figure.column);

@@ -1,4 +1,5 @@
-// The errors of each family when somebody last looked at them, so that none grows unnoticed.
+// This records the errors of each family when somebody last looked at them, so that none grows
+// unnoticed.
 #pragma once
 
 #include <span>
@@ -9,7 +10,7 @@
 
 namespace stepsim {
 
-// One line a family, "all" left out: whatever changes it changes a family.
+// Writes one line a family, "all" left out: whatever changes it changes a family.
 std::string recorded_errors(std::span<const RowFamily> families);
 
 struct ErrorChange {
@@ -18,8 +19,8 @@ struct ErrorChange {
   std::string before, now;
   bool worse = false;
 };
-// What is not as the table says, by more than a tenth of a percent point. Throws UserError when the
-// table lacks a column or a cell is no number.
+// Returns what is not as the table says, by more than a tenth of a percent point. Throws UserError
+// when the table lacks a column or a cell is no number.
 std::vector<ErrorChange> changes_since(const CsvTable& recorded,
                                        std::span<const RowFamily> families);
 

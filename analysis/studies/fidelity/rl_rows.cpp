@@ -42,7 +42,7 @@ struct StepAnswer {
   bool fits = true;
 };
 
-// Learners without what they score: the update of the policy alone.
+// Returns the seconds of learners without what they score: the update of the policy alone.
 double update_seconds(Scenario scenario) {
   scenario.grpo->reference_model = scenario.grpo->park_reference = false;
   scenario.grpo->swap_reference = scenario.grpo->always_scores = false;
@@ -65,8 +65,8 @@ double utilisation_of(const Scenario& scenario, double tokens) {
          (learner.cluster.ranks() * learner.cluster.gpu.peak.bf16.number());
 }
 
-// Of what was measured of the sync: what learners do before they go on, or what engines wait for.
-// A benchmark that no engine waits for may write no file.
+// Returns the part of the sync that was measured: what engines wait for, or without engines what
+// learners do before they go on. A benchmark that no engine waits for may write no file.
 double sync_seconds(const Scenario& scenario, const GrpoRow& row) {
   const SyncReplay sync = replay_sync(scenario, place(scenario.cluster, *scenario.grpo));
   if (has_engines(row)) return sync.cost.send.value;
@@ -161,7 +161,8 @@ void compare(const EngineRow& row, double requests, const Served& s, PredictedRo
   add(result, "mean_ttft_ms", row.first_token_ms, 1e3 * s.first_token);
   add(result, "mean_tpot_ms", row.per_token_ms, 1e3 * s.per_token);
   add(result, "latency_s", row.latency, s.latency);
-  // Of what a row prints the first says how long it took: rates before times of single requests.
+  // The first figure that a row prints says how long it took: rates come before times of single
+  // requests.
   for (const RowFigure& figure : result.figures) {
     const bool rate = figure.metric.ends_with("_tok_s") || figure.metric == "request_s";
     result.timed = true;

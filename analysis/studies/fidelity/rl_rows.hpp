@@ -1,5 +1,5 @@
-// Tables of published GRPO steps, and of what inference engines reach by themselves, predicted row
-// by row.
+// This predicts, row by row, tables of published GRPO steps, and of what inference engines reach by
+// themselves.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Robust least squares in a few unknowns within bounds: the only user of NLopt.
+// This fits a few unknowns within bounds by robust least squares: it is the only user of NLopt.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace stepsim {
 
-// The sum over rows of weight x loss(residual + slopes * x), plus (x / prior)^2 for each unknown;
-// the loss is half a square up to `turn` and grows in proportion beyond. x stays within low and
-// high.
+// A fit has the least sum over rows of weight x loss(residual + slopes * x), plus (x / prior)^2 for
+// each unknown; the loss is half a square up to `turn` and grows in proportion beyond. x stays
+// within low and high.
 struct RobustFit {
   struct Row {
     double residual = 0;
@@ -22,14 +22,15 @@ struct RobustFit {
   double prior = 1;
 };
 double loss_of(const RobustFit& fit, const std::vector<double>& x);
-// Where the loss is least, starting from zero moved into the bounds; the same bits for the same
-// input.
+// Returns where the loss is least, starting from zero moved into the bounds. It returns the same
+// bits for the same input.
 std::vector<double> solve(const RobustFit& fit);
 
-// Each value times e to the power of its step: the unknowns of a fit are logarithms of constants.
+// Returns each value times e to the power of its step: the unknowns of a fit are logarithms of
+// constants.
 std::vector<double> moved(const std::vector<double>& values, const std::vector<double>& step);
 
-// How far off the rows of one source are, as median absolute errors.
+// This says how far off the rows of one source are, as median absolute errors.
 struct FittedSource {
   std::string name;
   std::size_t rows = 0;

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// What a note says of the machine that a row ran on: "this row is before that".
+// Returns what a note says of the machine that a row ran on: "this row is before that".
 std::string machine_state(const std::string& notes) {
   constexpr std::string_view mark = "this row is ";
   const std::size_t begin = notes.find(mark);
@@ -31,7 +31,7 @@ struct MeasuredLayout {
   std::size_t rows = 0;
 };
 
-// What a row says of its run is its scenario, but for the name in the lines before the model.
+// Returns what a row says of its run: its scenario, but for the name in the lines before the model.
 std::string_view run_of(std::string_view scenario) {
   const std::size_t begin = scenario.find("\nmodel:");
   return begin == std::string_view::npos ? scenario : scenario.substr(begin);

@@ -1,6 +1,6 @@
-// Whether predictions put layouts in the right order: rows of one model, batch and machine that are
-// spread over as many GPUs in different ways. A layout that was measured more than once has the
-// mean of its rows.
+// This says whether predictions put layouts in the right order: rows of one model, batch and
+// machine that are spread over as many GPUs in different ways. A layout that was measured more than
+// once has the mean of its rows.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ struct OrderedGroup {
   std::string picked{}, best{};      // the fastest as predicted, and as measured
   double lost = 0;  // measured time of the picked one over that of the best, less one
 };
-// Groups of at least two layouts; `rows` and `predicted` are in the same order.
+// Returns groups of at least two layouts; `rows` and `predicted` are in the same order.
 std::vector<OrderedGroup> ordered_groups(std::span<const StepRow> rows,
                                          std::span<const PredictedRow> predicted);
 

@@ -17,10 +17,11 @@ struct RowTask {
   std::function<void(const Answer&, PredictedRow&)> compare;
 };
 
-// How far eight draws of ten stray, between neighbours in order.
+// Returns the errors between which eight draws of ten lie; between two draws it interpolates.
 Range error_interval_of(const PredictedRow& row);
 
-// In the order of the tasks. With `samples` each is asked that often again, with drawn constants.
+// Predicts the rows in the order of the tasks. With `samples` each is asked that often again, with
+// drawn constants.
 template <class Answer>
 std::vector<PredictedRow> predict_all(const std::vector<RowTask<Answer>>& tasks,
                                       std::uint32_t samples, std::uint64_t seed) {

@@ -18,7 +18,7 @@
 namespace stepsim {
 namespace {
 
-// What a worker says of one scenario.
+// A worker answers this about one scenario.
 struct RowAnswer {
   double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
          shown = 0, peak = 0, flops_per_token = 0;

@@ -1,5 +1,5 @@
-// Tables of published training steps, predicted row by row: how far off are we, and on which rows
-// can nothing be said?
+// This predicts, row by row, tables of published training steps: how far off are we, and on which
+// rows can nothing be said?
 #pragma once
 
 #include <optional>
@@ -22,7 +22,8 @@ struct RowFigure {
   double error() const { return predicted / measured - 1; }
 };
 
-// Predicted time of a step over the measured one, less one, with constants drawn like that.
+// This is the predicted time of a step over the measured one, less one, with constants drawn like
+// that.
 struct DrawnError {
   Draw draw;
   double error = 0;
@@ -33,9 +34,9 @@ struct PredictedRow {
   std::string family;
   std::string scenario{};  // the file that was predicted, where the row became one
   std::vector<RowFigure> figures{};
-  // Not predicted, and why; a row may be refused as a scenario, too.
+  // These say why the row is not predicted; it may be refused as a scenario, too.
   std::vector<std::string> missing{};
-  // Of its workers: what is left of the row is not to be trusted.
+  // These are crashes of its workers: what is left of the row is not to be trusted.
   std::vector<std::string> crashes{};
   std::vector<std::string> assumed{};
   double step_error = 0;  // predicted time of a step over the measured one, less one; 0: no time
@@ -61,7 +62,7 @@ struct RowQuestion {
   std::uint64_t seed = 1;
   std::span<const Setting> stack{};  // changes of the stacks' files
 };
-// In the order of the rows; in workers, on all cores.
+// Predicts the rows in their order, in workers on all cores.
 std::vector<PredictedRow> predict_rows(const RowQuestion& question);
 
 struct RowFamily {
@@ -76,10 +77,10 @@ struct RowFamily {
   std::size_t fits = 0, fits_right = 0;  // rows whose outcome is known and judged, and met
   std::size_t inside = 0, intervals = 0;
 };
-// By name; the last is all of them.
+// Returns the families by name; the last is all of them.
 std::vector<RowFamily> families_of(std::span<const PredictedRow> rows);
 
-// Figures of memory that count the same.
+// These figures of memory count the same.
 struct MemoryErrors {
   std::string_view counts;  // "allocated", ..., "unsaid", or "at most"
   std::size_t rows = 0;
@@ -88,7 +89,7 @@ struct MemoryErrors {
   std::string worst;
   double worst_error = 0;
 };
-// Those that there are, in the order of MemoryKind, and bounds behind them.
+// Returns those that there are, in the order of MemoryKind, and bounds behind them.
 std::vector<MemoryErrors> memory_errors(std::span<const PredictedRow> rows);
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// Whether a prediction changes as the measurement does, from one row of a series to the next: more
-// GPUs, longer rows, a larger model, another micro-batch, with recomputation or without.
+// This says whether a prediction changes as the measurement does, from one row of a series to the
+// next: more GPUs, longer rows, a larger model, another micro-batch, with recomputation or without.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ struct SeriesStep {
 
   double error() const { return predicted_ratio / measured_ratio - 1; }
 };
-// Rows that differ along one axis alone (and, but for the micro-batch itself, in how the batch is
-// cut), each beside its neighbour. `rows` and `predicted` are in the same order.
+// Returns the rows that differ along one axis alone (and, but for the micro-batch itself, in how
+// the batch is cut), each beside its neighbour. `rows` and `predicted` are in the same order.
 std::vector<SeriesStep> series_steps(std::span<const StepRow> rows,
                                      std::span<const PredictedRow> predicted);
 

@@ -24,8 +24,9 @@ NamedConstant constant_of(const Range& stretch) {
   return constant;
 }
 
-// Whether more rows than one in ten took longer than their interval says, or less long. A row to
-// come is as likely as any to be the one that is off: it counts among them (conformal prediction).
+// Returns whether more rows than one in ten took longer than their interval says, or less long. A
+// row to come is as likely as any to be the one that is off: it counts among them (conformal
+// prediction).
 bool misses_many(std::span<const StretchRow> rows, const Range& stretch, bool longer) {
   double all = 0, outside = 0;
   for (const StretchRow& each : rows) {

@@ -1,5 +1,5 @@
-// How far steps stray from their predictions beyond what the ranges of all other constants say, so
-// that an interval of 80 % holds eight of ten.
+// This finds how far steps stray from their predictions beyond what the ranges of all other
+// constants say, so that an interval of 80 % holds eight of ten.
 #pragma once
 
 #include <span>

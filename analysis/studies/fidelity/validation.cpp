@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-// What a worker says of one scenario: all metrics, the verdict, and what it rests on.
+// A worker answers this about one scenario: all metrics, the verdict, and what it rests on.
 struct ScenarioAnswer {
   std::array<double, metric_specs.size()> figures{};  // [Metric]; 0: unknown
   Fit fit{};

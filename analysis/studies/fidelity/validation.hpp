@@ -1,4 +1,4 @@
-// Every run that somebody measured, predicted: how far off are we, by kind of run?
+// This predicts every run that somebody measured, and says how far off we are by kind of run.
 #pragma once
 
 #include <cmath>
@@ -62,7 +62,8 @@ struct NamedScenario {
   std::string file{};  // to draw from
 };
 
-// How often constants and what a scenario does not know are drawn for intervals; 0: none.
+// This says how often constants and what a scenario does not know are drawn for intervals; 0:
+// never.
 struct Sampling {
   std::string data;
   std::uint32_t samples = 0;

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int failures_played = 2000;
 
-// The same failures for every interval, so that intervals are compared under the same luck.
+// Plays the run with the same failures for every interval, so that intervals are compared under the
+// same luck.
 Goodput played(const RunTimeline& run, std::int64_t interval) {
   std::mt19937_64 luck(run.seed);
   const double work = static_cast<double>(interval) * run.step, cycle = work + run.save;

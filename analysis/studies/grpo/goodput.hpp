@@ -1,4 +1,5 @@
-// What is left of a run's time when nodes fail now and then: steps that need not be done again.
+// Goodput is what is left of a run's time when nodes fail now and then: steps that need not be done
+// again.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ struct RunTimeline {
   std::uint64_t seed = 1;
 };
 
-// Shares of the wall time; they add up to one.
+// These are shares of the wall time; they add up to one.
 struct Goodput {
   double useful = 1, saving = 0, lost = 0, down = 0;
   std::int64_t interval = 0;
   double failures = 0;  // that were simulated
 };
 
-// From failure to failure, each drawn; a job may fail again while it starts.
+// Plays the run from failure to failure, each drawn; a job may fail again while it starts.
 Goodput goodput_of(const RunTimeline& run);
 
 }  // namespace stepsim

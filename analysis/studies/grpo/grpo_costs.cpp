@@ -18,7 +18,7 @@
 namespace stepsim {
 namespace {
 
-// In which at least one collective of the first lane runs.
+// Returns the seconds in which at least one collective of the first replayed rank runs.
 double seconds_of_traffic(const OpGraph& graph, const Trace& trace) {
   std::vector<std::pair<double, double>> spans;
   for (std::size_t i = 0; i < graph.size(); ++i) {
@@ -240,7 +240,7 @@ SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> la
   const Trace trace = player.play(program.traffic.folded.platform, program.graph);
   const double gathered = trace.finish[index(program.gathered)];
   SyncTimes times{.gathered = gathered, .all = trace.makespan.value, .by = trace.by};
-  // Of the root, one after the other.
+  // The root's operations run one after the other, so their times are added up.
   for (std::size_t i = 0; i < program.graph.size(); ++i) {
     const Op& op = program.graph.ops()[i];
     const std::string_view name = program.graph.names()[index(op.name)];
@@ -261,7 +261,8 @@ SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> la
   return times;
 }
 
-// Embedding, head and all layers: those behind the first add what one more of their kind does.
+// Replays embedding, head and all layers: those behind the first add what one more of their kind
+// does.
 SyncTimes sync_of_all(const SyncInput& input, const Player& player) {
   const std::array<std::int64_t, 1> first{0};
   const SyncTimes one = replayed_sync(input, first, player);
@@ -279,7 +280,7 @@ SyncTimes sync_of_all(const SyncInput& input, const Player& player) {
   return all;
 }
 
-// Buckets reach over layers, files over all.
+// Replays all at once, since buckets reach over layers, files over all.
 SyncTimes sync_at_once(const SyncInput& input, const Player& player) {
   std::vector<std::int64_t> layers(static_cast<std::size_t>(input.model.layers));
   std::iota(layers.begin(), layers.end(), 0);
@@ -334,7 +335,7 @@ TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states) {
   return turn;
 }
 
-// Bytes of each tensor of the adapters that learners train, layer by layer.
+// Returns the bytes of each tensor of the adapters that learners train, layer by layer.
 std::vector<std::vector<double>> adapters_of(const Scenario& scenario) {
   std::vector<std::vector<double>> layers;
   if (!scenario.grpo->send_adapters) return layers;
@@ -372,10 +373,10 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, con
   result.sleep = all.sleep;
   result.written = all.written;
   const double rest = result.cost.send.value - result.gathers - result.parking - result.sleep;
-  // Of what is loaded beside broadcasts only what is longer counts.
+  // With host buckets engines load beside broadcasts: only what is longer than those counts.
   result.overhead = grpo.protocol == SyncProtocol::host_buckets ? rest - all.sent : all.hosts;
   result.broadcasts = rest - result.overhead;
-  // Where nothing is sent, the rounding of the sums is left.
+  // If nothing is sent, the rounding of the sums is left.
   if (result.broadcasts < 1e-9 * result.cost.send.value) result.broadcasts = 0;
   double tensors = static_cast<double>(tensors_of(scenario.model));
   if (grpo.send_adapters) {

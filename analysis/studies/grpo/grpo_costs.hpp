@@ -1,4 +1,4 @@
-// The time that the learners' training step and a weight sync take, by replays.
+// These replays find the time that the learners' training step and a weight sync take.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace stepsim {
 
-// Where the time of training goes; the parts add up to it.
+// This says where the time of training goes; the parts add up to it.
 struct TrainingParts {
   ByCause<double> exposed{};  // [Cause] s
   double idle = 0;
@@ -29,7 +29,7 @@ struct TrainingParts {
 };
 TrainingParts operator*(double factor, TrainingParts parts);
 
-// What a learner holds on its GPU between steps.
+// This is what a learner holds on its GPU between steps.
 struct LearnerStates {
   double all = 0;         // bytes
   double parameters = 0;  // of them; what is sent to engines
@@ -38,36 +38,36 @@ struct LearnerStates {
 
   LearnerStates& operator+=(const LearnerStates& beside);
 
-  // In host memory but for its own passes.
+  // Returns the bytes of a reference model that is in host memory but for its own passes.
   double waiting(const Grpo& grpo) const { return grpo.park_reference ? reference : 0; }
   double here(const Grpo& grpo) const { return all - waiting(grpo); }
-  // Gone from the GPU before weights are sent; parameters follow behind.
+  // Returns the bytes that leave the GPU before weights are sent; parameters follow behind.
   double freed(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - parameters : 0; }
-  // In host memory while engines generate.
+  // Returns the bytes that are in host memory while engines generate.
   double parked(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - gradients : 0; }
 };
 
-// The models of a step: with a critic two are trained, one after the other or each on GPUs of its
-// own; the others are frozen.
+// A step has these models: with a critic two are trained, one after the other or each on GPUs of
+// its own; the others are frozen.
 enum class GrpoModel : std::uint8_t { policy, critic, reference, reward };
 
-// Of a model's work in a step: all, or the update alone.
+// A model does all of its work in a step, or the update alone.
 enum class Passes : std::uint8_t { all, update };
 
-// The learners' optimizer step over micro-batches of any length. Steps of one and of two equal
-// micro-batches are replayed, or of as many as there are stages and twice as many; the difference
-// is what further ones take. Lengths between two replayed ones are interpolated.
+// These replay the learners' optimizer step over micro-batches of any length. Steps of one and of
+// two equal micro-batches are replayed, or of as many as there are stages and twice as many; the
+// difference is what each other one takes. Lengths between two replayed ones are interpolated.
 class TrainingReplays {
  public:
   explicit TrainingReplays(const Scenario& scenario, const Replaying& how = {},
                            GrpoModel model = GrpoModel::policy, Passes passes = Passes::all);
 
   TrainingParts parts(std::span<const double> tokens);
-  // With a forward pass before the update from now on.
+  // Adds a forward pass before the update, from now on.
   void score() { learner_.job.scoring_passes = 1; }
   const LearnerStates& states() const { return states_; }
   std::size_t replays() const { return replays_; }
-  // Of all replays so far; nothing before the first.
+  // Returns which engines played all replays so far; nothing before the first.
   const std::optional<PlayedBy>& played_by() const { return played_by_; }
 
  private:
@@ -87,7 +87,7 @@ class TrainingReplays {
   std::optional<PlayedBy> played_by_;
 };
 
-// One forward pass over rows of any length: the step with it less the step without.
+// These replay one forward pass over rows of any length: the step with it less the step without.
 class PassReplays {
  public:
   PassReplays(const Scenario& scenario, const Replaying& how, GrpoModel model);
@@ -110,17 +110,17 @@ struct SyncReplay {
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
                        const TurnBytes& turn = {}, const Player& player = {});
 TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states);
-// Until a parked reference model of so many bytes is back on every learner.
+// Returns the time until a parked reference model of so many bytes is back on every learner.
 Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes,
                       const Player& player = {});
 
 LearnerStates states_between_steps(const Resident& resident);
 
-// Learners that train on packs of their own; others share them.
+// Returns how many learners train on packs of their own; others share them.
 std::size_t packers_of(const Scenario& scenario, GrpoModel model = GrpoModel::policy);
 // The GPUs that have the model: its own, or those of whom it stands beside.
 Cluster cluster_of(const Scenario& scenario, GrpoModel model);
-// Whether it has GPUs of its own.
+// Returns whether the model has GPUs of its own.
 bool stands_alone(const Scenario& scenario, GrpoModel model);
 
 // The learners alone, as the training job that they are. A critic has one number for each token in

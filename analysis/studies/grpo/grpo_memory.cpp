@@ -39,7 +39,7 @@ bool gathers_whole(const Grpo& grpo) {
   return grpo.gather_whole_model && calls;
 }
 
-// Of a sync, whole on every learner at one time.
+// Returns the bytes of a sync that are whole on every learner at one time.
 double gathered_bytes(const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
   const double largest = largest_tensor(scenario.model);
@@ -49,7 +49,7 @@ double gathered_bytes(const Scenario& scenario, const Placement& placement) {
                                       .grpo = grpo,
                                       .placement = placement});
   if (grpo.protocol == SyncProtocol::buckets) return largest + bucket;
-  // Its own, and two of which engines load.
+  // A learner has its own bucket, and two of which engines load.
   if (grpo.protocol == SyncProtocol::host_buckets) return 3 * bucket;
   if (grpo.protocol == SyncProtocol::files) return largest;
   return gathers_whole(grpo) ? bytes_16 * parameters_of(scenario) : largest;
@@ -69,7 +69,7 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
   return {own, (own + peak.bytes) * slack, (kept + gathered) * slack};
 }
 
-// On one node.
+// Returns the most learners on one node.
 double most_learners(const Scenario& scenario) {
   const auto& by_node = scenario.grpo->learners;
   return by_node.empty() ? scenario.cluster.gpus_per_node() : *std::ranges::max_element(by_node);
@@ -89,7 +89,7 @@ double host_bytes(const Scenario& scenario, const Placement& placement) {
   return models * each * most_learners(scenario);
 }
 
-// What weights leave in host memory of a node on their way to the engines.
+// Returns what weights leave in host memory of a node on their way to the engines.
 double sent_host_bytes(const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
   const double model = bytes_16 * parameters_of(scenario);
@@ -131,7 +131,7 @@ std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory
   return std::nullopt;
 }
 
-// Of one GPU, which a learner and an engine have together.
+// Says what fails on one GPU that a learner and an engine have together.
 std::optional<std::string> failure_beside_awake(const GrpoMemory& m) {
   const auto over = [&](std::string_view when, double learner, double engine) {
     return fmt::format(
@@ -162,7 +162,7 @@ LearnerNeeds needs_of(const Scenario& scenario, GrpoModel model) {
   });
 }
 
-// What stands on GPUs of its own there: as much as the fullest of these.
+// Adds what stands on GPUs of its own there: as much as the fullest of these.
 void add_alone(const Scenario& scenario, MomentBytes& bytes) {
   const double slack = 1 + scenario.stack.allocator_slack.number();
   const auto at_least = [&](double start, double training) {

@@ -1,5 +1,5 @@
-// What a learner, an engine and a host hold at three moments: when the engines have started, at the
-// peak of training, and at the peak of a weight sync.
+// This finds what a learner, an engine and a host hold at three moments: when the engines have
+// started, at the peak of training, and at the peak of a weight sync.
 #pragma once
 
 #include <array>
@@ -25,11 +25,12 @@ struct GrpoMemory {
 
   bool holds_one() const;  // a response of full length fits
 
-  // In words, the first thing that does not fit; nothing: all does.
+  // This says what does not fit first; nothing: all does.
   std::optional<std::string> failure;
 };
 
-// Without any replay: the peak of training is that of a full micro-batch in program order.
+// Finds the memory without any replay: the peak of training is that of a full micro-batch in
+// program order.
 GrpoMemory grpo_memory(const Scenario& scenario);
 
 }  // namespace stepsim

@@ -36,7 +36,7 @@ double exposed(const TrainingParts& parts, std::initializer_list<Cause> causes) 
   return sum;
 }
 
-// The parts of training scaled to what the steady steps took.
+// Scales the parts of training to what the steady steps took.
 void split_training(const TrainingParts& all, double seconds, GrpoPhases& phases) {
   if (all.seconds <= 0) return;
   const double scale = seconds / all.seconds;
@@ -52,7 +52,7 @@ struct Window {
   double length() const { return end - start; }
 };
 
-// Of a block that reaches over the window's edge its part.
+// Measures the engines inside the window. A block that reaches over its edge counts in part.
 void measure_engines(const GrpoRun& run, const Window& window, GrpoPrediction& p) {
   double busy = 0, sequences = 0, tokens = 0;
   for (const Engine& engine : run.engines) {
@@ -110,7 +110,7 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
     trained += s.tokens;
     dropped += s.dropped_tokens;
   }
-  // Of those that there were.
+  // This is the mean over the syncs that there were, not over all steps.
   p.sync = syncs > 0 ? p.sync * n / syncs : 0;
   p.step_time = {window.length() / n};
   p.first_step = {run.steps.front().end};
@@ -149,7 +149,7 @@ std::string bottleneck_of(const GrpoPrediction& p) {
   return std::string(largest->text);
 }
 
-// Weights from disk, processes, graphs: before anything is generated.
+// Returns the seconds of weights from disk, processes and graphs, before anything is generated.
 double start_up(const Scenario& scenario, const DecodeModel& decode) {
   const EngineStack::Start& start = scenario.engine->start;
   const double gpus = static_cast<double>(scenario.grpo->tensor_parallel);
@@ -170,7 +170,7 @@ Goodput goodput_of_run(const Scenario& scenario, const GrpoPrediction& p) {
                      .seed = f.seed});
 }
 
-// Beside the same run without failures.
+// Compares the run with the same one without failures.
 EngineLosses losses_of_engines(const Scenario& scenario, CauseSet free, const GrpoPrediction& p) {
   Scenario unbroken = scenario;
   Seconds& mtbf = unbroken.grpo->failures.engine_mtbf;
@@ -210,7 +210,7 @@ void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
         fmt::format("the cache of the engines runs over: {:.0f} preemptions a step, {:.0f} tokens "
                     "computed again",
                     p.preemptions, p.recomputed));
-  // With one pack each, learners have nothing to put into a longer one.
+  // If learners have one pack each, they have nothing to put into a longer one.
   const bool several = p.packs > 1.5 * static_cast<double>(packers_of(scenario));
   if (several && p.phases.communication > 0.1 * p.training && p.phases.compute > 0) {
     const double balance = static_cast<double>(scenario.grpo->pack_length) *
@@ -230,14 +230,14 @@ void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
                                      scenario.grpo->responses()));
 }
 
-// What is trained and what reads along.
+// These models are trained, or read along.
 struct Learners {
   TrainingReplays policy;
   std::optional<TrainingReplays> critic;
   bool alone = false;  // the critic has GPUs of its own
   std::vector<std::pair<GrpoModel, PassReplays>> passes{};
 
-  // On a GPU of the policy.
+  // Returns the states on a GPU of the policy.
   LearnerStates states() const {
     LearnerStates all = policy.states();
     if (critic && !alone) all += critic->states();
@@ -292,8 +292,9 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
                    const Player& player, GrpoPrediction& p) {
   const Grpo& grpo = *scenario.grpo;
   EngineLimits limits = limits_of(decode, *scenario.engine, grpo);
-  // In turn an engine is given all that it is to generate. Ahead, it takes what it reports itself:
-  // sequences of full length that its share of memory would hold, were there no weights.
+  // If engines and learners take turns, an engine is given all that it is to generate. Ahead of
+  // them it takes what it reports itself: sequences of full length that its share of memory would
+  // hold, were there no weights.
   if (limits.admitted == 0 && grpo.layout == GrpoLayout::colocated)
     limits.admitted = std::numeric_limits<std::int64_t>::max() / 2;
   if (limits.admitted == 0)

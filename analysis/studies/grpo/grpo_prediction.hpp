@@ -1,5 +1,5 @@
-// What the steps of a GRPO scenario take once they are steady, where that time goes, and whether it
-// fits.
+// This predicts what the steps of a GRPO scenario take once they are steady, where that time goes,
+// and whether it fits.
 #pragma once
 
 #include <memory>
@@ -31,14 +31,14 @@ struct GrpoPhases {
   double parking = 0;     // of colocated learners' states
   double pause = 0;
 };
-// Name in words and for machines.
+// A phase has a name in words and one for machines.
 struct PhaseSpec {
   std::string_view key, text;
   double GrpoPhases::*seconds;
 };
 std::span<const PhaseSpec> phase_specs();
 
-// What engines that fail alone cost the steps that are measured.
+// These are the losses to engines that fail alone, in the steps that are measured.
 struct EngineLosses {
   std::int64_t seen = 0;  // failures in the whole run
   double expected = 0;    // in the measured steps
@@ -49,7 +49,7 @@ struct GrpoPrediction {
   Placement placement;
   GrpoMemory memory;
   std::vector<std::string> warnings;
-  // Nothing of what follows is known when an engine cannot start.
+  // This is false when an engine cannot start: then nothing of what follows is known.
   bool ran = false;
   Seconds step_time;
   Seconds first_step;  // from the start of the first sync to the end of the first step
@@ -61,8 +61,8 @@ struct GrpoPrediction {
   double generated_per_second = 0;           // tokens
   double trained_per_second = 0;             // tokens with their prompts
   double learner_busy = 0, engine_busy = 0;  // share of the time
-  // Share of the time in which the first learner's network card carries gathers, reductions or
-  // broadcasts.
+  // This is the share of the time in which the first learner's network card carries gathers,
+  // reductions or broadcasts.
   double card_busy = 0;
   double running_sequences = 0;  // of an engine, mean over time
   double staleness = 0, most_stale = 0, mixed = 0, truncated = 0;
@@ -83,8 +83,9 @@ struct GrpoPrediction {
   std::vector<NamedConstant> guesses;
 };
 
-// Of the free causes those of training cost nothing in its replays, `generation` nothing in the
-// engines' iterations, and `weight_sync` in all but the waiting for iterations under way.
+// Predicts the job. Of the free causes those of training cost nothing in its replays, `generation`
+// nothing in the engines' iterations, and `weight_sync` nothing in all but the waiting for
+// iterations under way.
 GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how = {});
 
 // Time and rates by the names that JSON and traces use: {"step_time_s", "...", 46.1, seconds}.

@@ -1,4 +1,4 @@
-// A GRPO run as a trace: one row of operations for the learners, one for each engine.
+// This makes a trace of a GRPO run: one row of operations for the learners, one for each engine.
 #pragma once
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"

@@ -1,5 +1,5 @@
-// What follows from a training job alone, kept: points of a sweep and changes to a GRPO job often
-// leave its learners as they are. Workers that begin later have it, too.
+// This keeps what follows from a training job alone: points of a sweep and changes to a GRPO job
+// often leave its learners as they are. Workers that begin later have it, too.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-// So many constants are put at both ends of their ranges to find the strongest.
+// This many constants are put at both ends to find the strongest.
 constexpr std::size_t most_suspects = 12;
 
 struct Figures {
@@ -23,7 +23,7 @@ struct Point {
   MaybeDraw draw;
 };
 
-// No time: with these constants its engines or learners cannot start.
+// Returns a time of 0 where engines or learners cannot start with these constants.
 Figures figures_of(const Scenario& scenario, const GrpoPrediction& p) {
   return {.step_time = p.ran ? p.step_time.value : 0,
           .throughput = p.trained_per_second / static_cast<double>(scenario.cluster.ranks()),
@@ -137,7 +137,7 @@ void add_movers(const IntervalQuestion& question, const std::vector<Setting>& se
   for (std::size_t i = 0; i < suspects.size(); ++i) {
     const Figures &low = ends.low(i), &high = ends.high(i);
     of_step.push_back({suspects[i], low.step_time, high.step_time});
-    // What only makes steps longer moves the whole job as much, and is said already.
+    // A constant that only makes steps longer moves the whole job as much, and is said already.
     const double per_step = stated.wall / stated.step_time;
     of_job.push_back({suspects[i], low.wall - per_step * (low.step_time - stated.step_time),
                       high.wall - per_step * (high.step_time - stated.step_time)});

@@ -1,4 +1,5 @@
-// How sure a prediction is, given what is known about the constants that it rests on.
+// An interval says how sure a prediction is, given what is known about the constants that it rests
+// on.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +38,10 @@ struct IntervalQuestion {
   std::optional<StepFigures> stated{};  // at the stated constants, where they are known
 };
 
-// Of a prediction without a kept run, whose micro-batches are all replayed.
+// Returns the figures of a prediction without a kept run, whose micro-batches are all replayed.
 StepFigures stated_figures(const Prediction& prediction);
 
-// Every constant is drawn from its range, all at once, once per sample; each sample is built and
+// Draws every constant from its range, all at once, once per sample; each sample is built and
 // replayed in a worker of its own. The stated constants are replayed, too, and lie inside.
 Interval interval_of(const IntervalQuestion& question);
 

@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view sharding_key = "strategy.zero";
 constexpr std::array micro_batches{"1", "2", "4", "8", "16", "32", "64"};
 
-// The same work, done otherwise: what gains most often, and what usually costs most.
+// These do the same work otherwise: surest_ways gain most often, first_ways change what usually
+// costs most.
 constexpr std::array surest_ways = std::to_array<std::pair<const char*, const char*>>({
     {"strategy.compile", "true"},
 });
@@ -40,11 +41,11 @@ constexpr std::array further_ways = std::to_array<std::pair<const char*, const c
     {"strategy.optimizer", "adamw"},
 });
 
-// Of stages of a pipeline.
+// These change the stages of a pipeline.
 constexpr std::array stage_ways = std::to_array<std::pair<const char*, const char*>>({
     {"strategy.pipeline_parallel.schedule", "zb_h1"},
 });
-// Of a GRPO job.
+// These change a GRPO job.
 constexpr std::array grpo_ways = std::to_array<std::pair<const char*, const char*>>({
     {"job.num_learners_per_node", "[4]"},
     {"job.num_learners_per_node", "[4, 4]"},
@@ -67,7 +68,7 @@ constexpr std::array other_grpo_jobs = std::to_array<std::pair<const char*, cons
     {"job.num_unique_prompts_rollout", "128"},
 });
 
-// Between nodes of this kind: those of the clusters that have them.
+// Returns the networks between nodes of this kind: those of the clusters that have them.
 std::vector<std::string> networks_between(const std::string& data, const std::string& node) {
   std::vector<std::string> networks;
   for (const std::string& name : names_on(data, cluster_shelf)) {
@@ -110,7 +111,7 @@ std::string said_stack(const Scenario& scenario) {
   return place == scenario.said.end() ? "" : place->text;
 }
 
-// With the rows of a step as they are, where that comes out even.
+// Returns the change with the rows of a step as they are, where that comes out even.
 KnownChange micro_batch_change(const Job& job, const char* micro_batch) {
   if (auto settings = with_micro_batch(job, micro_batch); !settings.empty()) return {settings};
   return {{{"job.micro_batch", micro_batch}},

@@ -17,8 +17,8 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-// What a metric is called, what it means, and how it is found in a step and in a GRPO job; the
-// table's nullptr knows nothing of it.
+// These facts say what a metric is called, what it means, and how it is found in a step and in a
+// GRPO job; where the table has nullptr, it is not known there.
 struct MetricFacts {
   std::string_view name;
   Dimension dimension;
@@ -190,7 +190,7 @@ std::optional<std::string> time_behind(std::string_view metric) {
   return fmt::format("time.{}", metric.substr(6));
 }
 
-// With no figure but whether it can run.
+// Returns an outcome whose only figure is whether it can run.
 Outcome outcome_without_figures(bool feasible, std::string reason) {
   Outcome outcome;
   outcome.feasible = feasible;
@@ -219,7 +219,7 @@ void put_time(std::string_view of, double seconds, Outcome& outcome) {
   outcome.figures[*find_metric(fmt::format("time.{}", of))] = seconds;
 }
 
-// "needs 92.1 GB of 84.0 GB"; which class is largest says what to shrink.
+// Writes "needs 92.1 GB of 84.0 GB"; which class is largest says what to shrink.
 std::string why_it_does_not_fit(const Footprint& memory) {
   if (!memory.host_fits())
     return fmt::format("out of host memory: needs {} of {}, in {}",
@@ -235,7 +235,7 @@ bool any_malformed(const UserError& error) {
   return holds(error.problems(), Fault::form, &Problem::fault);
 }
 
-// Without the file: every point of a study has the same.
+// Names the first problem without the file: every point of a study has the same.
 std::string first_of(const UserError& error) {
   const Problem& first = error.problems().front();
   return first.key.empty() ? first.message : fmt::format("{}: {}", first.key, first.message);
@@ -304,7 +304,7 @@ Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& p) {
 }
 
 Outcome impossible(std::string_view why) {
-  // The first thing to mend.
+  // The first line is the first thing to mend.
   return outcome_without_figures(false, std::string(why.substr(0, why.find('\n'))));
 }
 

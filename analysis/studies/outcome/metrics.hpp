@@ -1,5 +1,5 @@
-// What a scenario comes to, as figures that have names: the words of a sweep's columns, of a search
-// and of a claim.
+// A metric is a figure that a scenario comes to, with a name: the word of a sweep's column, of a
+// search and of a claim.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct NamedMetric {
   std::string meaning;
 };
 
-// Every metric there is, in the order of a table's columns.
+// Returns every metric there is, in the order of a table's columns.
 std::span<const NamedMetric> all_metrics();
-// The place of a metric among them.
+// Returns the place of a metric among them.
 std::optional<std::size_t> find_metric(std::string_view name);
-// "step_time_s", "peak_memory_bytes": the name with the unit that machines find behind it.
+// Returns "step_time_s", "peak_memory_bytes": the name with the unit that machines find behind it.
 std::string column_name(const NamedMetric& metric);
 
 struct Outcome {
@@ -45,8 +45,8 @@ Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& prediction);
 // A scenario that breaks a rule is an outcome, too.
 Outcome impossible(std::string_view why);
 
-// With settings that make no sense together: impossible(). What is
-// no scenario at all, such as an unknown key, stays a UserError.
+// Predicts the scenario with these settings. Settings that make no sense together are impossible().
+// Something that is no scenario at all, such as an unknown key, stays a UserError.
 Outcome evaluate(const std::string& data, const std::string& scenario,
                  std::span<const Setting> settings, const MaybeDraw& draw = {});
 
@@ -55,9 +55,9 @@ Outcome evaluate(const std::string& data, const std::string& scenario,
 std::vector<std::string> require_meaning(const std::string& data, const std::string& scenario,
                                          std::span<const Setting> settings);
 
-// One line without its end, for journals; reads back to the same bits.
+// Writes one line without its end, for journals; it reads back to the same bits.
 std::string to_line(const Outcome& outcome);
-// nullopt if truncated or not written by to_line().
+// Returns nullopt if the line is truncated or not written by to_line().
 std::optional<Outcome> outcome_from(std::string_view line);
 
 }  // namespace stepsim

@@ -10,8 +10,8 @@
 namespace stepsim {
 namespace {
 
-// So many operations are replayed in all: a second or two. A GRPO job counts as a long step, and as
-// a longer one where its engines have much to do.
+// At most so many operations are replayed in all, which takes a second or two. A GRPO job counts as
+// a long step, and as a longer one where its engines have much to do.
 constexpr std::size_t most_operations = 400'000, operations_of_grpo = 50'000;
 constexpr std::size_t events_of_an_operation = 4, fewest_tried = 4;
 
@@ -21,7 +21,7 @@ std::vector<Setting> with(const NextStepQuestion& question, const std::vector<Se
   return settings;
 }
 
-// Nothing is known of a change that the scenario has no place for.
+// Evaluates the scenario with the change. It is impossible where the scenario has no place for it.
 Outcome outcome_with(const NextStepQuestion& question, const std::vector<Setting>& change) {
   try {
     return evaluate(question.data, question.source, with(question, change));
@@ -78,7 +78,7 @@ std::vector<NextStep> tried(const NextStepQuestion& question, const std::vector<
   return steps;
 }
 
-// Those that the scenario has a place for.
+// Returns the changes that the scenario has a place for.
 std::vector<std::vector<Setting>> possible_changes(const NextStepQuestion& question,
                                                    std::vector<std::vector<Setting>> changes) {
   std::erase_if(changes, [&](const std::vector<Setting>& change) {

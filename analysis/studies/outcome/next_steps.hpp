@@ -1,4 +1,4 @@
-// What to do next: changes that make a step faster, and changes that make it fit, each computed.
+// This computes what to do next: changes that make a step faster, and changes that make it fit.
 #pragma once
 
 #include <optional>
@@ -41,12 +41,13 @@ struct FasterSteps {
   bool fits = true;          // the scenario as it is; else nothing was tried
 };
 
-// Same rows, same GPUs.
+// Finds steps on the same rows and the same GPUs that are faster.
 FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most);
 
-// What makes a scenario fit that does not, with its step: single changes; where there are none,
-// pairs of them; and more nodes. Those with the most tokens per second and GPU first. What would
-// need more over time than in the order of the program is none of them.
+// These changes make a scenario fit that does not, each with its step: single changes; where there
+// are none, pairs of them; and more nodes. Those with the most tokens per second and GPU come
+// first. A change whose step would need more over time than in the order of the program is left
+// out.
 struct FittingSteps {
   std::vector<NextStep> single, pairs, nodes;
 };

@@ -1,4 +1,5 @@
-// The one point of a study that a person reads first, played by the engine that plays what is read.
+// This plays the one point of a study that a person reads first by the engine that plays what is
+// read.
 #pragma once
 
 #include <span>

@@ -21,7 +21,7 @@ namespace {
 constexpr double most_groups = 1000;   // told apart where every tensor is a sub-group
 constexpr std::size_t most_pairs = 6;  // that fit are named
 
-// Settings that go together, and others in their place: the first that fits is enough.
+// These settings go together, and others stand in their place: the first that fits is enough.
 using Alternatives = std::vector<std::vector<Setting>>;
 
 std::optional<Scenario> changed_by(const RemedyQuestion& question,
@@ -39,7 +39,7 @@ std::int64_t data_ranks(const Scenario& scenario) {
   return static_cast<std::int64_t>(mesh_of(scenario.strategy, scenario.cluster).data());
 }
 
-// Rows of a step.
+// Returns the rows of a step.
 std::int64_t rows_of_step(const Scenario& scenario) {
   return scenario.job.micro_batch * scenario.job.accumulation * data_ranks(scenario);
 }
@@ -66,7 +66,7 @@ void measure(Remedy& remedy, const Scenario& changed) {
   remedy.needed = needs.needed();
 }
 
-// Memory alone: nothing is replayed. What cannot be loaded or carried out does not fit.
+// Judges memory alone: nothing is replayed. What cannot be loaded or carried out does not fit.
 Remedy tried_remedy(const RemedyQuestion& question, std::vector<Setting> change) {
   Remedy remedy{.settings = std::move(change)};
   std::optional<Scenario> changed = changed_by(question, remedy.settings);
@@ -103,7 +103,7 @@ std::vector<Remedy> first_fits(const RemedyQuestion& question,
   return in_workers(tasks, question.workers, question.progress);
 }
 
-// The largest first.
+// Returns smaller micro-batches, the largest first.
 Alternatives smaller_micro_batches(const Job& job) {
   Alternatives all;
   const std::int64_t rows = job.micro_batch * job.accumulation;
@@ -112,7 +112,7 @@ Alternatives smaller_micro_batches(const Job& job) {
   return all;
 }
 
-// GPUs that share a layer, up to those of a node.
+// Returns numbers of GPUs that share a layer, up to those of a node.
 Alternatives tensor_sizes(const Scenario& scenario) {
   const std::int64_t gpus = scenario.cluster.gpus_per_node();
   Alternatives all;
@@ -134,7 +134,7 @@ Alternatives numbers_of_stages(const Scenario& scenario) {
   return all;
 }
 
-// GPUs that share a sequence, up to those of a node.
+// Returns numbers of GPUs that share a sequence, up to those of a node.
 Alternatives sequence_parts(const Scenario& scenario) {
   const SequenceParallel& parallel = scenario.strategy.sequence_parallel;
   const std::vector<Split>& splits = scenario.stack.choices.splits;
@@ -180,7 +180,7 @@ void add_each(std::vector<Alternatives>& kinds, const std::vector<Setting>& sett
   for (const Setting& each : settings) kinds.push_back({{each}});
 }
 
-// Of a GRPO job, what takes memory off a GPU, in the order in which people try it.
+// Returns what takes memory off a GPU in a GRPO job, in the order in which people try it.
 std::vector<Alternatives> grpo_savers(const Scenario& scenario) {
   const Grpo& grpo = *scenario.grpo;
   Alternatives rows, lengths, sharers, engines;
@@ -203,7 +203,7 @@ std::vector<Alternatives> grpo_savers(const Scenario& scenario) {
   return {rows, lengths, sharers, sleep, {{{"job.gather_whole_model", "false"}}}, engines};
 }
 
-// Of a training step, what is usually tried first.
+// Returns what is usually tried first for a training step.
 std::vector<Alternatives> step_savers(const Scenario& scenario) {
   return {smaller_micro_batches(scenario.job), tensor_sizes(scenario), numbers_of_stages(scenario),
           sequence_parts(scenario), partial_offload(scenario)};
@@ -224,7 +224,7 @@ std::vector<Alternatives> shared_savers(const Scenario& scenario) {
   return kinds;
 }
 
-// Without what the scenario says already, and without what comes twice then.
+// Leaves out what the scenario says already, and what comes twice then.
 std::vector<Alternatives> without_said(std::vector<Alternatives> kinds, const Scenario& scenario) {
   const std::vector<ResolvedKey> keys = resolved_keys(scenario);
   std::vector<Alternatives> left;

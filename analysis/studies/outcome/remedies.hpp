@@ -1,5 +1,5 @@
-// What would make a scenario fit that does not: changes of it, each loaded as `--set` would load
-// it, so that whatever is named here can be set.
+// A remedy is a change that makes a scenario fit that does not. Each is loaded as `--set` would
+// load it, so that whatever is named here can be set.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace stepsim {
 
-// Where nothing fits, nodes are doubled up to here.
+// If nothing fits, nodes are doubled up to this.
 inline constexpr std::uint32_t most_nodes_tried = 64;
 
 // A step keeps its rows by the number of micro-batches, where that comes out even.
@@ -36,11 +36,11 @@ struct RemedyQuestion {
   Progress progress{};
 };
 
-// Each alone, those that fit; of several sizes of a kind the first that does.
+// Returns the remedies that fit, each alone; of several sizes of a kind the first that does.
 std::vector<Remedy> remedies(const RemedyQuestion& question);
 // Pairs of changes neither of which fits alone.
 std::vector<Remedy> paired_remedies(const RemedyQuestion& question);
-// As few nodes as fit, doubled again and again; nothing: up to the most none do.
+// Returns as few nodes as fit, doubled again and again; nothing: up to the most none do.
 std::vector<Remedy> more_nodes(const RemedyQuestion& question);
 
 }  // namespace stepsim

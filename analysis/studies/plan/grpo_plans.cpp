@@ -28,7 +28,7 @@ std::vector<std::int64_t> sizes_up_to(std::int64_t most) {
   return list;
 }
 
-// That divide the GPUs of a node.
+// Returns the numbers that divide the GPUs of a node.
 std::vector<std::int64_t> parts_of_node(const Cluster& cluster) {
   std::vector<std::int64_t> list;
   for (std::int64_t n = 1; n <= cluster.gpus_per_node(); ++n)
@@ -40,7 +40,7 @@ std::string count_text(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// Learners on so many of the first nodes, as many on each; colocated they are everywhere.
+// Puts learners on so many of the first nodes, as many on each; colocated they are everywhere.
 std::vector<GrpoPart> learner_parts(const Cluster& cluster, const Grpo& grpo) {
   if (grpo.layout == GrpoLayout::colocated) return {GrpoPart{}};
   std::vector<GrpoPart> parts;
@@ -61,7 +61,8 @@ std::vector<GrpoPart> engine_parts(const Cluster& cluster) {
   });
 }
 
-// As the job says, and tensor by tensor where learners gather the whole model for a sync.
+// Returns the gathering as the job says it, and tensor by tensor where learners gather the whole
+// model for a sync.
 std::vector<GrpoPart> gathering_parts(const Grpo& grpo) {
   std::vector<GrpoPart> parts{
       {{{"job.gather_whole_model", grpo.gather_whole_model ? "true" : "false"}}, ""}};
@@ -70,7 +71,7 @@ std::vector<GrpoPart> gathering_parts(const Grpo& grpo) {
   return parts;
 }
 
-// What takes memory off a learner, each alone.
+// Returns what takes memory off a learner, each alone.
 std::vector<GrpoPart> saving_parts(const Scenario& asked) {
   const Grpo& grpo = *asked.grpo;
   std::vector<GrpoPart> parts;
@@ -136,7 +137,7 @@ std::string grpo_plan_title(const Draft& draft, const LoadedPlan& plan, bool lea
   return fmt::format("{}", fmt::join(titles, ", "));
 }
 
-// Those that load, with what is known of them without a replay. `learners`: these vary.
+// Returns the kinds that load, with what is known of them without a replay. `learners`: these vary.
 std::vector<PlanKind> sound_kinds(const PlanQuestion& question, std::vector<Draft> drafts,
                                   bool learners) {
   Tasks<LoadedPlan> tasks;

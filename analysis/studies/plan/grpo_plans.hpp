@@ -1,5 +1,5 @@
-// Plans of a GRPO job: which GPUs learn, how large engines are, and, where a learner has too little
-// memory for any of them, what takes some off it.
+// A plan of a GRPO job says which GPUs learn, how large engines are, and, where a learner has too
+// little memory for any of them, what takes some off it.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace stepsim {
 
-// Those that can be set. Engines are as many as find room beside the learners, unless the question
-// sets their number.
+// Returns the kinds of plans that can be set. Engines are as many as find room beside the learners,
+// unless the question sets their number.
 std::vector<PlanKind> grpo_kinds(const Scenario& asked, const PlanQuestion& question);
 
 bool is_set(std::span<const Setting> settings, std::string_view key);

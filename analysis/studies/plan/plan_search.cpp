@@ -47,7 +47,7 @@ double least_goal(const PlanSpace& space, const JobPlan& plan, const LeastStep& 
   return least.bytes;
 }
 
-// Of the plans of a GRPO job no more is known before they are replayed than whether they can fit.
+// Bounds of a GRPO job's plans say no more before they are replayed than whether they can fit.
 class Bounds {
  public:
   explicit Bounds(const PlanSpace& space) : space_(space) {
@@ -58,7 +58,7 @@ class Bounds {
   }
 
   const LeastStep& operator[](std::size_t plan) const { return all_[plan]; }
-  // With the least memory.
+  // Returns the plan with the least memory.
   std::optional<std::size_t> smallest() const {
     const auto least = std::ranges::min_element(all_, {}, &LeastStep::bytes);
     if (least == all_.end()) return std::nullopt;
@@ -81,8 +81,8 @@ class Bounds {
   std::vector<LeastStep> all_;
 };
 
-// The best so far, best first. Of plans that come to the same the one that stands first in the
-// space.
+// This keeps the best so far, best first. Of plans that come to the same it keeps the one that
+// stands first in the space.
 class Best {
  public:
   Best(PlanGoal goal, std::size_t most, double share) : goal_(goal), most_(most), share_(share) {}
@@ -110,7 +110,8 @@ class Best {
   std::map<std::array<double, 3>, std::size_t> all_;
 };
 
-// Of the plans under the same draws, [plan][draw]; `unreached`: it does not fit then.
+// These are the plans' figures under the same draws, [plan][draw]; `unreached`: it does not fit
+// then.
 struct DrawnPlans {
   std::vector<std::vector<double>> times;
   std::vector<std::vector<double>> goals;  // what is to be least

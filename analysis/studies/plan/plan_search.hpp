@@ -1,4 +1,5 @@
-// The best plans of a space: bounds in closed form put most of them aside, the rest are replayed.
+// This finds the best plans of a space: bounds in closed form put most of them aside, the rest are
+// replayed.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@
 
 namespace stepsim {
 
-// What is to be least: the time of a step, that times its GPUs, the memory of a GPU, or the energy
-// of a step.
+// The goal is what is to be least: the time of a step, that times its GPUs, the memory of a GPU, or
+// the energy of a step.
 enum class PlanGoal : std::uint8_t { time, cost, memory, energy };
 inline constexpr std::array<std::string_view, 4> plan_goal_names{"time", "cost", "memory",
                                                                  "energy"};
@@ -43,7 +44,7 @@ struct FoundPlan {
   double first = 0;  // share of the draws in which it is the best of those found, by the goal
 };
 
-// What would put the second plan first, by the goal.
+// This is what would put the second plan first, by the goal.
 struct Turning {
   std::uint32_t won = 0, draws = 0;
   std::string cause;         // on which it loses most time beside the first; of memory none
@@ -69,7 +70,7 @@ struct PlanAnswer {
 
 PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search);
 
-// What is to be least of an outcome.
+// Returns the figure of an outcome that is to be least.
 double goal_of(const Outcome& outcome, PlanGoal goal);
 
 }  // namespace stepsim

@@ -72,7 +72,7 @@ bool even_with_ends(std::int64_t layers, std::int64_t pieces) {
   return pieces > 1 && (layers + 2) % pieces == 0;
 }
 
-// Layers of each piece; empty: as many as of any other.
+// Returns the layers of each piece; empty: as many as of any other.
 std::vector<std::int64_t> layers_dealt(const Model& model, PipelineParallel pipeline) {
   pipeline.layers.clear();
   const std::int64_t pieces = pipeline.pieces();
@@ -191,7 +191,7 @@ class Sizes {
     return list;
   }
 
-  // Of a size that the stack does not have, or that somebody set, there is one value.
+  // Tries the values of a size. A size that the stack does not have, or that somebody set, has one.
   template <class Use>
   void for_each(std::int64_t PlanSizes::*size, PlanSizes& sizes, std::vector<std::int64_t> values,
                 const Use& use) {
@@ -235,7 +235,7 @@ class Sizes {
   const Rules& rules_;
 };
 
-// All combinations of what the stack's users choose among, less what somebody set.
+// Returns all combinations of what the stack's users choose among, less what somebody set.
 std::vector<std::vector<Setting>> choices_of(const StackChoices& choices,
                                              std::span<const Setting> set) {
   std::vector<std::vector<Setting>> all{{}};
@@ -252,8 +252,8 @@ std::vector<std::vector<Setting>> choices_of(const StackChoices& choices,
   return all;
 }
 
-// Every size 1, so that what is not a size can be loaded; the rows of a step are any number that
-// comes out even.
+// Sets every size to 1, so that what is not a size can be loaded; the rows of a step are any number
+// that comes out even.
 std::vector<Setting> without_sizes(const Scenario& asked, std::int64_t ranks) {
   std::vector<Setting> settings;
   for (const SizeAxis& axis : size_axes)
@@ -345,7 +345,7 @@ void fill_points(PlanSpace& space, const PlanQuestion& question) {
   space.sweep.axes.push_back(std::move(axis));
 }
 
-// Those that meet the conditions, in the same order.
+// Keeps the plans that meet the conditions, in the same order.
 void keep_points(PlanSpace& space) {
   std::map<SweepValues, std::size_t> places;
   const auto& choices = space.sweep.axes.front().choices;
@@ -368,7 +368,7 @@ void keep_points(PlanSpace& space) {
       even == space.batch ? "" : fmt::format("; {} rows would divide among them", even)));
 }
 
-// Of a GRPO job each plan is a kind.
+// Adds the plans of a GRPO job, each of which is a kind.
 void add_grpo_plans(PlanSpace& space, const PlanQuestion& question) {
   for (PlanKind& kind : grpo_kinds(space.asked, question)) {
     space.plans.push_back({space.kinds.size(), {}, 1});
@@ -382,7 +382,7 @@ bool same_word(std::string_view one, std::string_view other) {
       [](char c) { return c == '-' ? '_' : c; });
 }
 
-// With what settings in the words of another program's file decide, in those of a scenario.
+// Adds, in the words of a scenario, what settings decide in the words of another program's file.
 PlanQuestion in_words_of_scenario(PlanQuestion question) {
   const auto theirs = settings_of_source(question.settings);
   const std::string file = find_scenario(question.data, question.source);
@@ -396,7 +396,7 @@ PlanQuestion in_words_of_scenario(PlanQuestion question) {
   return question;
 }
 
-// Whether plans differ in a key of their kinds.
+// Returns whether plans differ in a key of their kinds.
 bool varies(const PlanSpace& space, const std::string& key) {
   const auto value_of = [&](const PlanKind& kind) {
     const auto place = std::ranges::find(kind.settings, key, &Setting::first);
@@ -407,7 +407,7 @@ bool varies(const PlanSpace& space, const std::string& key) {
   });
 }
 
-// Whether a plan leaves this as plain as the job that was asked about has it.
+// Returns whether a plan leaves this as plain as the job that was asked about has it.
 bool stays_off(const PlanSpace& space, const std::string& key, const std::string& value) {
   if (value != "none" && value != "false") return false;
   const std::vector<ResolvedKey> keys = resolved_keys(space.asked);

@@ -1,5 +1,5 @@
-// Ways to split a job over a machine: every combination of sizes that come out even, and of what
-// the stack lets its users choose.
+// The space holds the ways to split a job over a machine: every combination of sizes that come out
+// even, and of what the stack lets its users choose.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct PlanQuestion {
   bool wide_tensor = false;          // ranks that share a layer may be of several nodes
 };
 
-// Ranks that share a layer, a sequence, and so on; 1: none do.
+// So many ranks share a layer, a sequence, and so on; 1: none do.
 struct PlanSizes {
   std::int64_t tensor = 1;
   std::int64_t context = 1;
@@ -34,12 +34,13 @@ struct PlanSizes {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
 };
 
-// Plans that differ in sizes alone: all else is loaded once.
+// Plans of one kind differ in sizes alone: all else is loaded once.
 struct PlanKind {
   std::vector<Setting> settings;
   Scenario scenario;  // with every size 1, and with several holders of experts where `experts`
   bool experts = false;
-  // Of a GRPO job, whose plans are kinds: "4 learners on each of 2 nodes, ..."
+  // This describes a plan of a GRPO job, whose plans are kinds: "4 learners on each of 2 nodes,
+  // ..."
   std::string title{};
   bool fits = true;  // by its memory
 };
@@ -55,7 +56,7 @@ struct PlanSpace {
   std::int64_t batch = 0;
   std::vector<PlanKind> kinds;
   std::vector<JobPlan> plans;
-  // The same as points of a sweep: one axis, a choice for each plan.
+  // These are the plans as points of a sweep: one axis, a choice for each plan.
   SweepPlan sweep;
   std::vector<SweepValues> points;
 };
@@ -63,10 +64,10 @@ struct PlanSpace {
 // Throws UserError when nothing comes out even, and says what would.
 PlanSpace plan_space(const PlanQuestion& question);
 
-// What a plan's step is made from, without reading its file.
+// Returns what a plan's step is made from, without reading its file.
 StepInput input_of(const PlanSpace& space, const JobPlan& plan);
 
-// "tensor 2 x stages 4 x data 8, micro-batch 1, zero 1, no recomputation"
+// Writes "tensor 2 x stages 4 x data 8, micro-batch 1, zero 1, no recomputation".
 std::string plan_text(const PlanSpace& space, const JobPlan& plan);
 
 }  // namespace stepsim

@@ -23,7 +23,7 @@ CollectivePlan plan_of(const Cluster& cluster, const BandwidthQuestion& question
   return plan_copy(cluster, question.operation == "h2d" ? Copy::h2d : Copy::d2h, ranks);
 }
 
-// Only what the sizes will use is folded and built.
+// Drops the candidates that no size uses, which need not be folded and built.
 void keep_used(CollectivePlan& plan, std::span<const double> sizes) {
   std::vector<std::uint8_t> used(plan.candidates.size(), 0);
   for (const double bytes : sizes) used[choose(plan, Bytes{bytes})] = 1;
@@ -33,7 +33,7 @@ void keep_used(CollectivePlan& plan, std::span<const double> sizes) {
   plan.candidates = std::move(kept);
 }
 
-// What a flow takes beside an operation: one of very many rounds, and one of a single round.
+// A flow takes this much beside an operation: one of very many rounds, and one of a single round.
 constexpr double flow_of_many = 20, flow_of_one = 3;
 
 double flows_between_ends(const CollectivePlan& plan) {

@@ -1,4 +1,4 @@
-// Bandwidth of a collective by message size.
+// This measures the bandwidth of a collective by message size.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct BandwidthAnswer {
 };
 
 const std::vector<std::string>& bandwidth_operations();
-// Nothing for h2d and d2h.
+// Returns nothing for h2d and d2h, which are no collectives.
 std::optional<Collective> collective_of(std::string_view operation);
 
 BandwidthAnswer measure_bandwidth(const Cluster& cluster, const BandwidthQuestion& question);

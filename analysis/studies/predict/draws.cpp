@@ -14,7 +14,7 @@ namespace {
 
 using Drawn = std::vector<double>;
 
-// Ranks about their mean, so that no single draw decides.
+// Returns the ranks about their mean, so that no single draw decides.
 Drawn ranks_of(std::span<const double> values) {
   Drawn ranks;
   ranks.reserve(values.size());
@@ -31,7 +31,7 @@ double product(const Drawn& a, const Drawn& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// What is left of `from` once `of` is taken out of it.
+// Takes `of` out of `from` and leaves the rest.
 void take_out(Drawn& from, const Drawn& of) {
   const double square = product(of, of);
   if (square <= 0) return;

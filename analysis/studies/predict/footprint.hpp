@@ -1,4 +1,5 @@
-// What a scenario needs in device and host memory, and the first request that would fail.
+// A footprint is what a scenario needs in device and host memory, and the first request that would
+// fail.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +46,8 @@ struct Footprint {
   std::vector<std::string> uncounted{};  // keys of another program's file that need more
 
   double needed() const { return device.peak.bytes + slack + library; }
-  // What the device's own tool shows after two steps, where `reserved` was asked for. Segments that
-  // are free are given back when memory is short, so they do not decide what fits.
+  // Returns what the device's own tool shows after two steps, where `reserved` was asked for.
+  // Segments that are free are given back when memory is short, so they do not decide what fits.
   double shown() const { return shown_with(layout.value); }
   // The same, were it another share of what is laid out.
   double shown_with(double share) const {
@@ -59,16 +60,17 @@ struct Footprint {
   Fit fit() const;
 };
 
-// From nothing to what is there when the first step begins, all of it at 0 s.
+// Returns the timeline from nothing to what is there when the first step begins, all of it at 0 s.
 Timeline setup_timeline(const RankPart& rank);
 
-// From a step's timeline that somebody else found, in time or in program order.
+// Returns the footprint of a step whose timeline somebody else found, in time or in program order.
 Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step);
 
-// Without it no step fits either. Nothing of a step is written to know that.
+// Returns whether the setup fits: without it no step fits either. Nothing of a step is written to
+// know that.
 bool setup_fits(const Scenario& scenario);
 
-// In program order, as if nothing ran ahead.
+// Returns the footprint of a step in program order, as if nothing ran ahead.
 Footprint footprint(const Scenario& scenario);
 
 }  // namespace stepsim

@@ -19,7 +19,7 @@ std::string gibibytes(double bytes) {
   return fmt::format("{:.2f} GiB", bytes / 0x1p30);
 }
 
-// A word of the code for a reader: "master_weights" -> "master weights".
+// Returns a word of the code for a reader: "master_weights" becomes "master weights".
 std::string spoken(std::string word) {
   for (char& letter : word)
     if (letter == '_') letter = ' ';
@@ -119,7 +119,7 @@ std::string moments_table(const Footprint& f) {
 std::string failure_text(const Footprint& f) {
   const auto& failed = f.device.failed ? f.device.failed : f.host.failed;
   if (!failed) return "";
-  // As the framework says it, in powers of two, and as all other sizes here.
+  // Sizes are written as the framework says them, in powers of two, and as all other sizes here.
   const auto both = [](double bytes) {
     return fmt::format("{} ({})", size(bytes), gibibytes(bytes));
   };

@@ -1,4 +1,4 @@
-// A footprint for a reader, and for a machine.
+// These write a footprint for a reader, and for a machine.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace stepsim {
 
-// "fits, 25.1 GB left (20.0 GB to 31.2 GB)": the verdict with its margin.
+// Writes the verdict with its margin: "fits, 25.1 GB left (20.0 GB to 31.2 GB)".
 std::string verdict_text(const Footprint& footprint);
-// ", on stage 0, the fullest of 4 stages"; empty where all ranks hold the same.
+// Writes ", on stage 0, the fullest of 4 stages"; "" where all ranks hold the same.
 std::string stage_text(const Footprint& footprint);
 // One row per class at the peak, up to what is needed and usable.
 std::string classes_table(const Footprint& footprint, const std::string& device);
-// What a tool such as nvidia-smi says.
+// Writes what a tool such as nvidia-smi shows.
 std::string shown_text(const Footprint& footprint);
 // The most that is held in each moment, from model load to update.
 std::string moments_table(const Footprint& footprint);
@@ -24,7 +24,7 @@ std::string failure_text(const Footprint& footprint);
 std::string host_text(const Footprint& footprint);
 
 Records footprint_records(const Footprint& footprint);
-// With everything in it that there may be.
+// Returns a footprint with everything in it that there may be.
 Footprint footprint_sample();
 
 }  // namespace stepsim

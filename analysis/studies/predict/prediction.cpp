@@ -24,7 +24,7 @@ std::optional<Energy> energy_of(const Scenario& scenario, const ReplayedStep& st
   return energy_of(step.program.graph, step.trace, step.program.traffic.folded.lane_sizes, *power);
 }
 
-// While a checkpoint is written or read, all ranks stand.
+// Returns the energy of the whole job. While a checkpoint is written or read, all ranks stand.
 Joules job_energy_of(const std::optional<Energy>& energy, Seconds step_time, Seconds wall,
                      double steps) {
   if (!energy || wall.value <= 0) return {0};

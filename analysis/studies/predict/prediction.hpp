@@ -1,4 +1,4 @@
-// What a scenario's step takes and needs.
+// A prediction is what a scenario's step takes and needs.
 #pragma once
 
 #include <optional>
@@ -38,13 +38,14 @@ struct Prediction {
   Run run;  // empty unless it is asked for
 };
 
-// `tokens`: of a step, all ranks.
+// `tokens` are those of a step, of all ranks.
 double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Seconds step_time);
 
-// As the replayed step holds it; where its rows are shorter than they may be, as full rows need it.
+// Returns the memory as the replayed step holds it; where its rows are shorter than they may be, as
+// full rows need it.
 Footprint memory_of(const Scenario& scenario, const StepProgram& program, const Trace& trace);
 
-// The part of a prediction that studies need of each of many steps.
+// These figures are the part of a prediction that studies need of each of many steps.
 struct StepFigures {
   Seconds step_time;
   double tokens_per_second_per_gpu = 0;
@@ -53,11 +54,11 @@ struct StepFigures {
   Joules energy, job_energy;  // of a step and of `wall`; 0: not known, or not asked for
 };
 enum class Asked : std::uint8_t { times, everything };
-// The same figures as predict() finds, for less: to the last bit those of the own engine, and to a
-// billionth those of SimGrid.
+// Finds the same figures as predict() for less work: to the last bit those of the own engine, and
+// to a billionth those of SimGrid.
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked);
 
-// Only a run that is kept has all micro-batches: for figures a few of those that are alike are
+// A run that is kept has all micro-batches; for figures, a few of those that are alike are
 // replayed.
 enum class Kept : std::uint8_t { figures, run };
 Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how = {});

@@ -27,7 +27,7 @@ bool has_a_row_for_each_token(std::string_view tensor_class) {
   return std::ranges::any_of(all, [&](Held held) { return to_text(held) == tensor_class; });
 }
 
-// The same step with so many of its slots.
+// Returns the step's timeline with that share of its slots.
 Timeline with_share_of_slots(const Timeline& step, double share) {
   Timeline part = step;
   for (MemoryChange& change : part)

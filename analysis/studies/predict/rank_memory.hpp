@@ -18,11 +18,12 @@ struct RankMemory {
   bool expandable_segments = false;
 };
 
-// Without a rank: one of the stage with least memory left, whose peak a prediction names. `run` is
-// one of this scenario.
+// Returns the memory of the rank; without one, of a rank of the stage with least memory left, whose
+// peak a prediction names. `run` is one of this scenario.
 RankMemory rank_memory(const Scenario& scenario, const Run& run, std::optional<Rank> rank);
 
-// Of a step in program order, of the stage that the footprint is of, without setting up.
+// This is the memory of a step in program order, without setting up, of the stage that the
+// footprint is of.
 struct StepMemory {
   MemoryReading reading;
   Resident resident;  // of it what is there all along

@@ -47,8 +47,8 @@ Few fewest(const StepInput& input, std::int64_t alone = 5) {
 // A few are written twice, and may not repeat themselves: then all are written as well.
 constexpr std::int64_t least_saving = 3;
 
-// Only where most of the work is saved; nothing repeats where all micro-batches go forward first,
-// or where the machine changes meanwhile.
+// Returns nothing unless most of the work is saved; nothing repeats where all micro-batches go
+// forward first, or where the machine changes meanwhile.
 std::optional<Few> first_try(const StepInput& input, const Few& few) {
   if (input.job.only_update || !input.cluster.events.empty() ||
       input.strategy.pipeline_parallel.schedule == PipelineSchedule::gpipe ||
@@ -90,7 +90,7 @@ void refuse_too_many(StepProgram& program, RankPart& rank, Written written) {
                  "take fewer micro-batches (job.gradient_accumulation)");
 }
 
-// With what comes again, if it does.
+// Replays a few micro-batches and says what comes again. Returns false where nothing does.
 bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, const Replaying& how) {
   StepProgram& program = step.program;
   write_few(program, rank, few.batches - few.round, how.free);

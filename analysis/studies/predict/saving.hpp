@@ -1,4 +1,4 @@
-// The time that saving and resuming cost a run. Each is a program of its own.
+// This predicts the time that saving and resuming cost a run. Each is a program of its own.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct ResumingCost {
   Seconds time;        // until the first step begins, the loading of the model left out
 };
 
-// A GPU or link is lost during the step: what lies between that and the same place again.
+// A GPU or link is lost during the step: this is what lies between that and the same place again.
 struct LossCost {
   std::string what;        // "GPU 3"
   Seconds at;              // of the step

@@ -8,12 +8,12 @@
 
 namespace stepsim {
 
-// Of the stage with least memory left; of all ranks where all do the same. `step` gives the
-// timeline of a lane.
+// Returns the footprint of the stage with least memory left; that of all ranks where all do the
+// same. `step` gives the timeline of a replayed rank.
 Footprint fullest_footprint(const Scenario& scenario, const StepProgram& program,
                             const std::function<Timeline(Rank)>& step);
 
-// The mean of all stages, so that rows still add up to the step.
+// Returns the mean of all stages, so that rows still add up to the step.
 Breakdown mean_breakdown(const std::vector<StepStage>& stages, const OpGraph& graph,
                          const Trace& trace);
 

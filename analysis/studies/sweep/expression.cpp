@@ -162,7 +162,7 @@ class Parser {
     }
     return comparison();
   }
-  // Of a parenthesis: a statement, or a part of a sum?
+  // Returns whether a parenthesis holds a statement, or a part of a sum.
   bool holds_a_comparison() const {
     int depth = 0;
     for (std::size_t i = token_.place; i < text_.size(); ++i) {

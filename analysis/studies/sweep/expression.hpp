@@ -1,5 +1,5 @@
-// Small statements about figures: "step_time < 60 s and fits". What sweeps keep, searches look for
-// and claims assert.
+// These are small statements about figures, "step_time < 60 s and fits": sweeps keep, searches look
+// for and claims assert them.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 
 namespace stepsim {
 
-// A name's value; nothing: unknown here, which makes every statement about it false.
+// A fact is a name's value; nothing: unknown here, which makes every statement about it false.
 using Fact = std::variant<std::monostate, double, std::string>;
 
-// What a statement may speak of.
+// A vocabulary is what a statement may speak of.
 struct Vocabulary {
-  // A number's dimension; a name for which the first says nothing may still be a text.
+  // Returns a number's dimension; a name for which the first says nothing may still be a text.
   std::function<std::optional<Dimension>(std::string_view)> dimension;
   std::function<bool(std::string_view)> is_text;
   std::vector<std::string> names;  // for the nearest one, when a name is misspelt

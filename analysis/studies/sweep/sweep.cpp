@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every choice once, beside the first choices of the other axes: finds misspelt keys before the
-// first point is computed, and warms up what all workers inherit. The files that points read beside
-// the catalogue.
+// Reads every choice once, beside the first choices of the other axes: that finds misspelt keys
+// before the first point is computed, and warms up what all workers inherit. Returns the files that
+// points read beside the catalogue.
 std::set<std::string> check_choices(const SweepQuestion& question) {
   std::set<std::string> files;
   const SweepPlan& plan = question.plan;

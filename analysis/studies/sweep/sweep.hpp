@@ -1,4 +1,4 @@
-// Every point of a sweep, evaluated in workers on all cores.
+// This evaluates every point of a sweep, in workers on all cores.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class SweepRun {
   SweepRun(SweepQuestion question, std::vector<SweepValues> points,
            const std::set<std::string>& files);
 
-  // In workers; those that are known already are not computed again.
+  // Evaluates the points in workers; those that are known already are not computed again.
   void answer(std::span<const std::size_t> points);
   const Outcome& outcome(std::size_t point) const;  // that was answered
   SweepTable table(std::span<const std::size_t> points) const;

@@ -41,9 +41,9 @@ std::string why_not_ours(std::string_view line, std::string_view identity) {
                      same_sweep ? "build of stepsim" : "sweep");
 }
 
-// Of the process: a child that still runs when its parent is killed does not hold it. Such a lock
-// goes as soon as the process closes the file once, through whatever descriptor: so this file is
-// opened here alone, and read through the same descriptor (text_in).
+// Locks the file for this process alone: a child that still runs when its parent is killed does not
+// hold the lock. Such a lock goes as soon as the process closes the file once, through whatever
+// descriptor: so this file is opened here alone, and read through the same descriptor (text_in).
 bool lock(int file) {
   struct flock whole {};
   whole.l_type = F_WRLCK;

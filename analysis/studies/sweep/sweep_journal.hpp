@@ -13,7 +13,7 @@
 
 namespace stepsim {
 
-// One line per point with its own checksum; a line that was cut off is dropped.
+// The journal has one line per point with its own checksum; a line that was cut off is dropped.
 class SweepJournal {
  public:
   // Makes the file, or goes on with it if it is `identity`'s. Throws UserError when it belongs to
@@ -39,7 +39,7 @@ class SweepJournal {
   std::map<std::size_t, Outcome> finished_;
 };
 
-// FNV-1a, 64 bits: a name for content, no protection against anybody.
+// Returns FNV-1a of 64 bits: a name for content, no protection against anybody.
 std::uint64_t checksum(std::string_view bytes, std::uint64_t before = 0xcbf29ce484222325);
 
 }  // namespace stepsim

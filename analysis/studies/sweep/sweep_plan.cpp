@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t most_points = 1u << 20;
 constexpr std::size_t most_values = 1u << 24;  // of all points together
 
-// At the sign, but not inside brackets or quotes.
+// Splits at the sign, but not inside brackets or quotes.
 std::vector<std::string> split_outside_brackets(std::string_view text, char at) {
   std::vector<std::string> parts(1);
   int depth = 0;
@@ -53,7 +53,7 @@ struct AxisRange {
   bool doubles = false;
 };
 
-// Nothing: no range, but a word with a colon in it.
+// Returns nothing where the text is no range, but a word with a colon in it.
 std::optional<AxisRange> bounds_of(std::string_view text) {
   const std::vector<std::string> ends = split_outside_brackets(text, ':');
   if (ends.size() < 2 || ends.size() > 3) return std::nullopt;
@@ -92,7 +92,7 @@ std::vector<std::string> count_through(std::string_view where, std::string_view 
   return values;
 }
 
-// One item of a list: itself, or all that a range says.
+// Adds one item of a list: itself, or all that a range says.
 void add_values(std::string_view where, const std::string& item, std::vector<std::string>& values) {
   const std::size_t begin = item.find_first_not_of(' ');
   if (begin == std::string::npos)

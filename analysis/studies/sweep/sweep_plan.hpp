@@ -1,4 +1,5 @@
-// Which scenarios a sweep asks for: a grid of axes, less the points that break a condition.
+// A plan says which scenarios a sweep asks for: a grid of axes, less the points that break a
+// condition.
 #pragma once
 
 #include <span>
@@ -10,7 +11,7 @@
 
 namespace stepsim {
 
-// What is varied: a key, or several that move together.
+// An axis is what is varied: a key, or several that move together.
 struct Axis {
   std::vector<std::string> keys;
   std::vector<std::vector<std::string>> choices;  // [choice][key], YAML; empty: as in the scenario
@@ -25,21 +26,22 @@ struct SweepPlan {
   std::vector<std::string> keys() const;  // of all axes, in order
 };
 
-// "cluster.nodes=2:32", "job.micro_batch=1,2,4", "job.learners_per_node=[1],[4,4]". A:B counts by
-// one, A:B:4 by four, A:B:*2 doubles.
+// Reads "cluster.nodes=2:32", "job.micro_batch=1,2,4", "job.learners_per_node=[1],[4,4]". A:B
+// counts by one, A:B:4 by four, A:B:*2 doubles.
 Axis parse_axis(std::string_view option, std::string_view text);
-// Several of these, of equal length, as one axis.
+// Makes several of these, of equal length, one axis.
 Axis zip(std::string_view option, std::span<const std::string> texts);
 
-// A file with `scenario`, `set`, `vary`, `zip`, `list` and `where`; docs/sweeps.md has an example.
+// Reads a file with `scenario`, `set`, `vary`, `zip`, `list` and `where`; docs/sweeps.md has an
+// example.
 SweepPlan read_sweep_file(const std::string& path);
-// Whether the file is one: it names a scenario.
+// Returns whether the file is a sweep's, and not a scenario: it names one.
 bool is_sweep_file(const std::string& path);
 
-// A point's values in the order of keys().
+// These are a point's values in the order of keys().
 using SweepValues = std::vector<std::string>;
-// In the order of the grid. Throws UserError when axes contradict each other, when a condition
-// cannot be read, or when nothing is left.
+// Returns the points in the order of the grid. Throws UserError when axes contradict each other,
+// when a condition cannot be read, or when nothing is left.
 std::vector<SweepValues> expand(const SweepPlan& plan);
 std::vector<Setting> settings_of(const SweepPlan& plan, const SweepValues& values);
 

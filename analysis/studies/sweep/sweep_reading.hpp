@@ -1,4 +1,4 @@
-// What the table of a sweep says, in sentences.
+// These sentences say what the table of a sweep says.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace stepsim {
 
-// "micro_batch 4, zero 3": of keys that all rows say alike nothing is said, unless all are.
+// Writes "micro_batch 4, zero 3": of keys that all rows say alike nothing is said, unless all are.
 std::string settings_text(const SweepTable& table, const SweepRow& row);
 
 std::string rate_text(double tokens_per_second);
 
 // Fastest, cheapest, smallest, and how many are on the front; none when no point can run.
 std::vector<std::string> points_worth_having(const SweepTable& table, const SweepReport& report);
-// How far more nodes help, one line for each series of them.
+// Returns how far more nodes help, one line for each series of them.
 std::vector<std::string> scaling_lines(const SweepReport& report);
 
 }  // namespace stepsim

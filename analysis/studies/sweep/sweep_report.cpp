@@ -25,8 +25,8 @@ double cost(const SweepRow& row) {
   return figure(row, "gpu_time_per_million_tokens");
 }
 
-// What moves together with the number of nodes, as a batch does that is kept the same: it belongs
-// to the machine's size, and does not set points apart.
+// Returns the keys that move together with the number of nodes, as a batch does that is kept the
+// same: they belong to the machine's size, and do not set points apart.
 std::vector<bool> size_keys(const SweepTable& table, std::size_t nodes) {
   std::vector<bool> moves(table.keys.size());
   for (std::size_t k = 0; k < table.keys.size(); ++k) {
@@ -53,7 +53,7 @@ std::string other_settings(const SweepTable& table, const SweepRow& row,
   return name;
 }
 
-// Asked of all larger machines, not of the next one: packing makes single growths uneven.
+// Asks all larger machines, not the next one: packing makes single growths uneven.
 std::optional<std::size_t> knee_of(const SweepTable& table,
                                    const std::vector<ScalingPoint>& points) {
   for (std::size_t i = 0; i + 1 < points.size(); ++i) {
@@ -86,12 +86,13 @@ Scaling scaling_of(const SweepTable& table, std::string name, std::vector<std::s
     speed_before = now;
   }
   scaling.knee = knee_of(table, scaling.points);
-  // Nearer to none than to all of the machine's growth: packing changes a batch by a little.
+  // The batch is fixed if it grew nearer to none than to all of the machine's growth: packing
+  // changes a batch by a little.
   scaling.fixed_batch = std::log(work_now / work) < 0.5 * std::log(gpus_before / least);
   return scaling;
 }
 
-// Those of one machine size say nothing about growth.
+// Returns how each series of points scales; one of a single machine size says nothing about growth.
 std::vector<Scaling> scalings_of(const SweepTable& table) {
   const auto nodes = std::ranges::find(table.keys, size_key);
   if (nodes == table.keys.end()) return {};
@@ -130,7 +131,7 @@ SweepReport report_of(const SweepTable& table) {
   report.feasible = rows.size();
   if (rows.empty()) return report;
   const auto at = [&](std::size_t i) -> const SweepRow& { return table.rows[i]; };
-  // Of equals the first in the order of the sweep.
+  // Each of these is the first of equals, in the order of the sweep.
   const auto first = [&](const auto& better) { return *std::ranges::min_element(rows, better); };
   report.fastest = first([&](auto a, auto b) { return speed(at(a)) > speed(at(b)); });
   report.cheapest = first([&](auto a, auto b) { return cost(at(a)) < cost(at(b)); });

@@ -1,5 +1,5 @@
-// What a sweep says as a whole: how far more machines help, which points are worth having, and what
-// would help the best of them.
+// A report is what a sweep says as a whole: how far more machines help, which points are worth
+// having, and what would help the best of them.
 #pragma once
 
 #include <cstddef>

@@ -44,7 +44,7 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-// What is known so far, by candidate.
+// Trials keep what is known so far, by candidate.
 class Trials {
  public:
   Trials(const std::string& data, const SweepPlan& plan, const Search& search)
@@ -66,7 +66,7 @@ class Trials {
     in_workers(open.size(), usual_workers(), task, done);
   }
   bool holds(std::size_t candidate) const { return known_.at(candidate).holds; }
-  // Neighbours among the known ones that differ.
+  // Returns the neighbours among the known ones that differ.
   std::vector<std::pair<std::size_t, std::size_t>> changes() const {
     std::vector<std::pair<std::size_t, std::size_t>> found;
     for (auto at = known_.begin(); at != known_.end() && std::next(at) != known_.end(); ++at)
@@ -95,7 +95,7 @@ std::vector<std::size_t> doubling(std::size_t count) {
   return list;
 }
 
-// Several at once: every core tries one between the two ends.
+// Tries several at once: every core tries one between the two ends.
 void narrow_down(Trials& trials) {
   for (auto [low, high] = trials.changes().front(); high - low > 1;
        std::tie(low, high) = trials.changes().front()) {

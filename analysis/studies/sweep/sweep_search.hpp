@@ -13,13 +13,14 @@
 
 namespace stepsim {
 
-// "max job.micro_batch such that fits"
+// This is what "max job.micro_batch such that fits" asks for.
 struct Search {
   bool largest = false;
   std::string key;
   Statement statement;
 };
-// Of metrics and their shares. Throws UserError that shows the place.
+// Reads a search, whose condition speaks of metrics and their shares. Throws UserError that shows
+// the place.
 Search parse_search(std::string_view text);
 
 enum class SearchMethod : std::uint8_t {

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 2> groups{"settings", "points"};
 using Texts = std::vector<std::string>;
 using Numbers = std::vector<double>;
 
-// What some row knows; `fits` is said by `feasible`.
+// Returns the metrics that some row knows; `fits` is said by `feasible`.
 std::vector<std::size_t> known_metrics(const SweepTable& table) {
   std::vector<std::size_t> known;
   for (std::size_t m = 0; m < all_metrics().size(); ++m) {
@@ -45,7 +45,7 @@ Values gathered(const SweepTable& table, const Get& get) {
   return values;
 }
 
-// "key=value" line by line: values are one line each.
+// Writes "key=value" line by line: values are one line each.
 std::string text_of(const std::vector<Setting>& settings) {
   std::string text;
   for (const auto& [key, value] : settings) text += fmt::format("{}={}\n", key, value);

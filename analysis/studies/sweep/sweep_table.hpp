@@ -1,4 +1,4 @@
-// What a sweep found, one row per point, and the files that keep it.
+// A table is what a sweep found, one row per point; files keep it.
 #pragma once
 
 #include <cstddef>
@@ -29,18 +29,19 @@ struct SweepTable {
   std::size_t unanswered = 0;    // rows whose worker died just now; no part of the file
 };
 
-// Cells for machines: every key, feasible, reason, bottleneck, every metric that some row knows.
+// Writes cells for machines: every key, feasible, reason, bottleneck, every metric that some row
+// knows.
 std::string csv_of(const SweepTable& table);
 
-// HDF5. Equal tables, equal bytes; docs/sweeps.md says what stands where.
+// Writes HDF5. Equal tables are equal bytes; docs/sweeps.md says what stands where.
 void write_sweep(const std::string& path, const SweepTable& table);
-// Whether the file is one, and not another HDF5 file or none.
+// Returns whether the file holds a sweep, and is not another HDF5 file or none.
 bool holds_sweep(const std::string& path);
 // Throws UserError when the file is missing, damaged, or no sweep.
 SweepTable read_sweep(const std::string& path);
 
-// The whole out of its shards, in any order. Throws UserError when they belong to different sweeps,
-// overlap, or leave points out.
+// Merges the whole out of its shards, in any order. Throws UserError when they belong to different
+// sweeps, overlap, or leave points out.
 SweepTable merge_shards(std::span<const std::string> paths);
 
 }  // namespace stepsim

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_shown = 3;
 
-// Nothing is known of a change that the scenario has no place for.
+// Evaluates the point with the change. It is impossible where the scenario has no place for it.
 Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Setting> settings,
                   const KnownChange& change) {
   append(settings, change.settings);
@@ -26,7 +26,8 @@ Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Se
   }
 }
 
-// As it was asked for. Nothing: its scenario is not at hand any more, or is another one now.
+// Returns the sweep as it was asked for; nothing where its scenario is not at hand any more, or is
+// another one now.
 std::optional<SweepPlan> asked_plan(const std::string& data, const SweepTable& table) {
   SweepPlan plan;
   plan.scenario = table.source;
@@ -58,7 +59,7 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
   std::ranges::sort(found, [](const WhatIf& a, const WhatIf& b) {
     return a.gain != b.gain ? a.gain > b.gain : a.change < b.change;
   });
-  // Of several values of one key the best is enough.
+  // The best of several values of one key is enough.
   std::vector<WhatIf> best;
   for (WhatIf& each : found) {
     const std::string key = each.change.substr(0, each.change.find(':'));
@@ -69,7 +70,7 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
   return best;
 }
 
-// Nothing: none of them lacks memory alone.
+// Returns nothing where none of them lacks memory alone.
 std::optional<NearestRun> nearest_run(const std::string& data, const SweepPlan& plan,
                                       const SweepTable& table) {
   std::optional<std::size_t> nearest;

@@ -17,7 +17,7 @@ struct WhatIf {
   Outcome outcome;
 };
 
-// Of points none of which can run the one that lacks least memory, and what makes it run.
+// If no point can run, this is the one that lacks least memory, and what makes it run.
 struct NearestRun {
   std::size_t row = 0;
   FittingSteps fitting;
@@ -30,8 +30,8 @@ struct SweepAdvice {
 
 SweepAdvice advice_on(const std::string& data, const SweepPlan& plan, const SweepTable& table,
                       const SweepReport& report);
-// Of a table that was read from a file: it names its scenario. Nothing: that is not at hand any
-// more, or is another one now.
+// Returns advice on a table that was read from a file, which names its scenario; nothing where that
+// is not at hand any more, or is another one now.
 std::optional<SweepAdvice> advice_on(const std::string& data, const SweepTable& table,
                                      const SweepReport& report);
 

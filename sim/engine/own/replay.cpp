@@ -80,7 +80,7 @@ class Engine {
   }
 
  private:
-  // Versions that no activity has.
+  // No activity ever has these versions, so they mark events of timers and of changes.
   static constexpr std::uint32_t timer = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::uint32_t change = timer - 1;
 
@@ -117,7 +117,7 @@ class Engine {
     events_.pop_back();
     return event;
   }
-  // Another rate came in between.
+  // Returns whether another rate came in between.
   bool is_old(const Event& event) const {
     return event.version < change && activities_[event.what].version != event.version;
   }
@@ -141,7 +141,7 @@ class Engine {
     changed_.push_back(rank);
   }
 
-  // Links first, then devices.
+  // Takes what changes at the start. Links have the first numbers, then devices.
   void begin_changes() {
     for (std::uint32_t i = 0; i < platform_.links.size() + platform_.devices.size(); ++i)
       if (!changes_of(i).empty()) take_change(i);

@@ -13,15 +13,15 @@
 
 namespace stepsim {
 
-// What a trace has to say: with `times` alone it is empty of links and of `ready`, with `makespan`
-// of all columns.
+// This says what a trace has to hold: with `times` alone it is empty of links and of `ready`, with
+// `makespan` of all columns.
 enum class Watched : std::uint8_t { everything, times, makespan };
 
 // A program that is played more than once. Both parts have to outlive it.
 class Replayer {
  public:
   Replayer(const Platform& platform, const OpGraph& graph);
-  // As if operations of the causes in `free` cost nothing: see idealised().
+  // Plays the program as if operations of the causes in `free` cost nothing: see idealised().
   Trace play(Watched watched, CauseSet free = {}) const;
 
  private:

@@ -26,7 +26,7 @@ Sharing::Sharing(const Platform& platform, const OpGraph& graph)
     if (series_.used(LinkId{link})) constraints_[link].capacity = series_.width(LinkId{link});
 }
 
-// `number_of`: for each link one more than its place on the route, 0 in between.
+// `number_of` holds for each link one more than its place on the route, 0 in between.
 void Sharing::add_route(const Flow& flow, std::vector<std::uint32_t>& number_of) {
   const std::size_t begin = crossings_.size();
   for (const LinkId link : flow.path) {
@@ -163,7 +163,8 @@ double Sharing::least_share() {
   return least;
 }
 
-// Which links are the narrowest is decided before any flow has its rate.
+// Finds all of the narrowest links before any flow gets its rate, which changes what links have
+// left.
 void Sharing::fix_at(double rate) {
   const double most = rate * same_share;
   const auto others = std::ranges::partition(found_links_, [&](std::uint32_t link) {

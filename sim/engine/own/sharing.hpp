@@ -1,5 +1,5 @@
-// Which rate each flow has at a moment: max-min, so that nobody can have more without taking it
-// from somebody who has no more than he. Only flows that are connected with a change are looked at.
+// Sharing gives each flow its max-min rate at a moment: nobody can have more without taking it from
+// somebody who has no more than he. Only flows that are connected with a change are looked at.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,18 @@ class Sharing {
   // That flow of a round begins, or ends.
   void enter(Slot slot, PatternId pattern, std::uint32_t round, std::uint32_t number);
   void leave(Slot slot);
-  // A link has this share of its capacity from now on, beside compute or by a change.
+  // These give a link this share of its capacity from now on: scale() beside compute, change() by a
+  // change that the platform foresees.
   void scale(LinkId link, double share);
   void change(LinkId link, double share);
 
-  // Those whose rate is another one since the last call. Valid until the next call.
+  // Returns the flows whose rate has changed since the last call. The span is valid until the next
+  // call.
   std::span<const Slot> settle();
   double rate(Slot slot) const { return under_way_[slot].rate; }  // B/s
 
  private:
-  // A link that a route crosses so many times.
+  // A route crosses the link so many times.
   struct Crossing {
     std::uint32_t link = 0;
     std::uint32_t times = 0;
@@ -43,7 +45,7 @@ class Sharing {
     std::uint64_t seen = 0;   // in which search
     std::uint64_t fixed = 0;  // in which search it got its rate
   };
-  // One end of a crossing: whose, and which of its route's.
+  // A visitor is one end of a crossing: it says whose, and which of its route's.
   struct Visitor {
     Slot slot = 0;
     std::uint32_t crossing = 0;

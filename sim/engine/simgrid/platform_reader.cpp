@@ -15,7 +15,7 @@ namespace {
 
 namespace sg4 = simgrid::s4u;
 
-// For the handler of signals, which may not do much.
+// These are global for the handler of signals, which may not do much.
 int out_of_stop = -1;
 long asked_from = -1, asked_to = -1;
 

@@ -1,5 +1,5 @@
-// A module that loads a platform file by SimGrid: programs open it in a child process, since
-// SimGrid stays in a process for good and ends it where a file is wrong.
+// This module loads a platform file by SimGrid. Programs open it in a child process, since SimGrid
+// stays in a process for good and ends it where a file is wrong.
 #pragma once
 
 // Writes to the file descriptor `to`, a line each:

@@ -1,4 +1,4 @@
-// The only user of SimGrid. Its habits that shaped this file, each pinned by a test:
+// This is the only user of SimGrid. These properties of it shaped the file, each pinned by a test:
 //  - handing over the whole graph is quadratic, so operations enter the engine when they are ready;
 //  - an activity whose last handle is dropped crashes, so slots hold handles until completion;
 //  - a missing route aborts the process, so program and platform are validated first;
@@ -90,11 +90,11 @@ double units_per_byte(const OpGraph& graph) {
   return std::ldexp(1.0, 61 - std::ilogb(std::max(1.0, largest_flow(graph).value)));
 }
 
-// How much wider than it is a link of changing width is said to be. A power of two: widths stay
-// exact.
+// A link whose width changes is said to be so many times wider than it is. This is a power of two,
+// so that widths stay exact.
 constexpr double stated_width = 0x1p20;
 
-// Flows with the same links and the same cap share a route. As a hash and as an equality.
+// Flows with the same links and the same cap share a route. This compares them, and hashes them.
 struct SameRoute {
   std::size_t operator()(const Flow* flow) const {
     std::size_t hash = std::bit_cast<std::uint64_t>(flow->rate_cap);
@@ -172,8 +172,8 @@ class Names {
   std::unordered_set<std::string> taken_;
 };
 
-// A profile of SimGrid that follows changes: events one by one, as far as somebody plays on. Its
-// dates count from the event before.
+// Returns a profile of SimGrid that follows changes, event by event, as long as somebody plays on.
+// Its dates count from the event before.
 simgrid::kernel::profile::Profile* profile_of(const std::string& name, std::vector<Change> changes,
                                               const bool& plays_on,
                                               std::function<double(double)> value_at) {
@@ -191,7 +191,7 @@ simgrid::kernel::profile::Profile* profile_of(const std::string& name, std::vect
       -1);
 }
 
-// Hosts and links in SimGrid for the devices and paths of a program.
+// Machine builds hosts and links in SimGrid for the devices and paths of a program.
 class Machine {
  public:
   Machine(const Platform& platform, const OpGraph& graph, const Occupancy& occupancy)
@@ -221,7 +221,7 @@ class Machine {
     return {sources_[id / columns_], targets_[id % columns_]};
   }
   double units() const { return units_; }
-  // From now on nothing needs to change any more.
+  // Ends the profiles: from now on nothing needs to change any more.
   void stop_changes() { plays_on_ = false; }
   sg4::Host* device(Rank rank) const { return devices_[rank]; }
 
@@ -293,7 +293,7 @@ class Machine {
     });
   }
 
-  // Each flow on it gets its whole width.
+  // Returns a link on which each flow gets the whole width.
   sg4::Link* pipe(std::size_t route) {
     return add_link(*zone_, names_.of(fmt::format("limit {}", route)),
                     units_ * routes_[route]->rate_cap)
@@ -315,7 +315,7 @@ class Machine {
   std::size_t columns_ = 1;
 };
 
-// What passes time for the ready loop. There is one loop, known when the engine runs.
+// This engine passes time for the ready loop. There is one loop, known when the engine runs.
 class SimGridEngine {
  public:
   SimGridEngine(const OpGraph& graph, Machine& machine) : graph_(graph), machine_(machine) {}

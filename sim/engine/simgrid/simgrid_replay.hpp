@@ -12,13 +12,13 @@
 
 namespace stepsim {
 
-// Once per process: SimGrid keeps its clock and its callbacks for the life of the process. A second
-// call throws std::logic_error. `settings` are lines of SimGrid's configuration, KEY:VALUE; an
-// unknown key or a bad value is a UserError.
+// Plays a program by SimGrid, once per process: SimGrid keeps its clock and its callbacks for the
+// life of the process. A second call throws std::logic_error. `settings` are lines of SimGrid's
+// configuration, KEY:VALUE; an unknown key or a bad value is a UserError.
 Trace simgrid_replay(const Platform& platform, const OpGraph& graph, Watched watched,
                      std::span<const std::string> settings = {});
 
-// The module's entry by its name, for dlsym.
+// dlsym finds the module's entry, a function of this type, by this name.
 using SimGridEntry = void (*)(const Platform&, const OpGraph&, Watched,
                               std::span<const std::string>, Trace&);
 inline constexpr const char* simgrid_entry_name = "stepsim_simgrid_replay";

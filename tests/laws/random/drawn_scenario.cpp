@@ -50,7 +50,8 @@ std::optional<double> number_in(std::string_view text) {
 
 // ---- models of few layers
 
-// A list of all layers is cut like their number; a rhythm of layers is made shorter.
+// Returns the value of a model cut to `kept` layers: a list of all layers is cut like their number,
+// and a rhythm of layers is made shorter.
 std::optional<std::string> cut_value(const Table& config, const std::string& key,
                                      std::size_t layers, std::size_t kept, std::size_t from) {
   const auto says = [&](std::string_view part) { return key.find(part) != key.npos; };
@@ -86,7 +87,8 @@ constexpr std::array<std::string_view, 4> depth_keys{"num_hidden_layers", "n_lay
                                                      "num_layers"};
 constexpr std::uint32_t most_layers = 4;
 
-// Keys that the reader of a cut model does not ask for, or nothing that it complains about.
+// Returns the keys of a cut model that its reader complains about, as it does of those that it does
+// not ask for.
 Words unread_keys(Document& document) {
   try {
     const Table model = document.root().table("model");
@@ -98,7 +100,7 @@ Words unread_keys(Document& document) {
   }
 }
 
-// In one line.
+// Returns a model of few layers in one line of YAML.
 std::string cut_model(const std::string& data, const std::string& name, Dice& dice) {
   const Document entry = open_entry(data, model_shelf, name);
   const Table model = entry.root().table("config");
@@ -138,7 +140,8 @@ std::string whole_text(double value) {
   return fmt::format("{:.0f}", std::floor(value));
 }
 
-// Mostly near to what is usual; now and then anywhere in its range, at an end or beyond.
+// Draws a number mostly near to what is usual; now and then anywhere in its range, at an end or
+// beyond.
 double draw_number(const KeyFacts& facts, std::optional<double> usual, Dice& dice) {
   const bool whole = facts.kind == KeyKind::whole;
   const double high = std::max(facts.high, facts.low + 1), low = facts.low;
@@ -161,7 +164,7 @@ double draw_number(const KeyFacts& facts, std::optional<double> usual, Dice& dic
   return std::clamp(*usual * std::pow(2.0, octaves) * odd, low, high);
 }
 
-// Words of keys whose table does not list them.
+// A vocabulary holds words of keys whose table does not list them.
 using Vocabulary = std::map<std::string, Words, std::less<>>;
 
 Vocabulary vocabulary_of(const std::string& data) {
@@ -201,7 +204,7 @@ std::string draw_value(const KeyFacts& facts, const std::string& usual, Dice& di
   }
 }
 
-// They name files of other programs, or speak of them.
+// Returns whether the key names files of other programs, or speaks of them: these are not drawn.
 bool speaks_of_files(const KeyFacts& facts) {
   return facts.example.ends_with(".json") || facts.example.ends_with(".xml") ||
          facts.name == "deepspeed_except";
@@ -237,7 +240,7 @@ void replace(std::vector<Setting>& settings, const std::string& key, const std::
   settings.emplace_back(key, value);
 }
 
-// Jobs of a few responses.
+// Draws a GRPO job of a few responses.
 void draw_grpo(const Vocabulary& words, Dice& dice, std::vector<Setting>& settings) {
   for (const auto& block : grpo_blocks()) draw_block(block, "job", words, dice, settings);
   draw_block(grpo_switches(), "job", words, dice, settings);
@@ -251,7 +254,7 @@ void draw_grpo(const Vocabulary& words, Dice& dice, std::vector<Setting>& settin
   replace(settings, "job.method", "grpo");
 }
 
-// Steps of so many operations take a second.
+// Draws a step whose budget of operations takes a second.
 void draw_step(const Vocabulary& words, Dice& dice, std::vector<Setting>& settings) {
   if (one_in(dice, 4)) draw_block(method_block(), "job", words, dice, settings);
   for (const auto& block : job_blocks()) draw_block(block, "job", words, dice, settings);

@@ -27,7 +27,7 @@ constexpr rlim_t most_seconds = 60;  // of a processor, for one scenario and all
 constexpr int most_mended = 12;         // refusals of one draw
 constexpr std::size_t most_shrunk = 3;  // of one law
 
-// A legal one, or the last that was refused.
+// The scenario is a legal one, or the last that was refused.
 struct Drawn {
   std::vector<Setting> settings;
   Verdict verdict;
@@ -36,7 +36,7 @@ struct Drawn {
   static auto fields(auto& self) { return std::tie(self.settings, self.verdict, self.refusals); }
 };
 
-// What never ends is ended, and is a worker's death.
+// Limits processor time and memory: what never ends is ended, and is a worker's death.
 void limit_resources() {
   const auto limit = [](auto resource, rlim_t most) {
     rlimit limits{};
@@ -50,7 +50,8 @@ void limit_resources() {
 #endif
 }
 
-// `look`: in this process, or from a worker, which may die.
+// Draws until a scenario is legal. `look` examines it in this process, or in a worker, which may
+// die.
 template <class Look>
 Drawn draw_one(std::uint64_t seed, const Look& look) {
   Dice dice(seed);
@@ -80,8 +81,7 @@ struct Tally {
   std::map<std::string, std::map<std::string, std::size_t>> seen;
 };
 
-// Keys are left out, and what has to stand is replaced by what is usual, while the law stays
-// broken.
+// Leaves keys out, and replaces what has to stand by what is usual, while the law stays broken.
 std::vector<Setting> shrunk(std::vector<Setting> settings, const std::string& law,
                             std::uint64_t seed) {
   constexpr double patience = 60;  // s of a processor
@@ -118,7 +118,7 @@ void report(const Drawn& drawn, std::uint64_t seed, Tally& tally) {
   std::fflush(stdout);
 }
 
-// What a seed stands for.
+// Prints the scenario that a seed stands for.
 int show(std::uint64_t seed) {
   const Drawn drawn = draw_one(seed, look_apart);
   fmt::print("{}{}: {}\n", yaml_of(drawn.settings), drawn.verdict.law, drawn.verdict.detail);

@@ -49,7 +49,7 @@ Prediction predicted(const Scenario& scenario, Folding folding = Folding::automa
   return predict(scenario, Kept::figures, {.folding = folding});
 }
 
-// What `run` says of it.
+// Returns what `run` says of the scenario.
 Records answer_of(const Scenario& scenario, const Prediction& found) {
   return scenario.grpo ? grpo_records(scenario, predict_grpo(scenario))
                        : run_records(scenario, found, {});
@@ -63,7 +63,7 @@ Breach differs(const Case& c, const Scenario& other) {
   return fmt::format("{} and {}", one.substr(from, 80), two.substr(from, 80));
 }
 
-// Nothing where this is refused.
+// Returns the prediction with this key; nothing where it is refused.
 std::optional<Prediction> with(const Case& c, const std::string& key, const std::string& value) {
   Settings settings = c.settings;
   const auto place = std::ranges::find(settings, key, &Setting::first);
@@ -95,9 +95,9 @@ Breach differ(const Prediction& a, const Prediction& b, double share) {
                    differ("whole job", a.wall.value, b.wall.value, share)});
 }
 
-// What comes at another moment shares links and memory with other work, so that less of it may take
-// longer: where work ran beside other work at all, by no more than that, and by little. Where
-// nothing did, nothing is granted.
+// Returns the seconds by which less work may take longer, since what comes at another moment shares
+// links and memory with other work: no more than what ran beside other work, and little. If nothing
+// did, nothing is granted.
 double granted(const Prediction& p) {
   constexpr double little = 0.01;
   double beside = 0;
@@ -106,7 +106,7 @@ double granted(const Prediction& p) {
   return std::min(beside, little * p.step_time.value);
 }
 
-// `less` is a part of the work of `more`.
+// Returns a breach if `less`, a part of the work of `more`, takes longer.
 Breach takes_longer(std::string_view less_is, const Prediction& less, const Prediction& more) {
   if (less.step_time.value <= more.step_time.value * (1 + same) + granted(less) + granted(more))
     return std::nullopt;
@@ -179,7 +179,7 @@ Breach folding_changes_nothing(const Case& c) {
   return differ(c.found, predicted(whole, Folding::off), same);
 }
 
-// Throws where any time differs.
+// The prediction throws where any time differs.
 Breach both_engines_find_the_same(const Case& c) {
   if (static_cast<double>(c.found.operations) > most_operations) return std::nullopt;
   return differ(c.found, predict(c.scenario, Kept::figures, {.player = Player(EngineChoice::both)}),
@@ -220,7 +220,7 @@ Breach resolved_is_the_same(const Case& c) {
   return std::nullopt;
 }
 
-// A number of which nobody doubts anything, said as a range.
+// Says numbers that nobody doubts as ranges of one value: the answer stays the same.
 Breach range_of_one_is_its_value(const Case& c) {
   Settings settings = c.settings;
   for (auto& [key, value] : settings)
@@ -263,7 +263,7 @@ Breach faster_link_is_no_slower(const Case& c) {
   return faster ? takes_longer(link.name + " twice as fast", *faster, c.found) : std::nullopt;
 }
 
-// The scenario is less work than with this key.
+// Holds the scenario against the one with this key, which is more work.
 Breach less_than_with(const Case& c, const std::string& key, const std::string& value) {
   const auto more = with(c, key, value);
   return more ? takes_longer(fmt::format("less than {}: {}", key, value), c.found, *more)
@@ -321,7 +321,7 @@ constexpr std::array laws{
     Law{"longer rows take no less", Of::steps, 8, longer_rows_take_no_less},
 };
 
-// What a run of many scenarios has to have met.
+// Notes what a run of many scenarios has to have met.
 void note(const Case& c, Verdict& verdict) {
   const Scenario& s = c.scenario;
   const auto see = [&](std::string_view kind, std::string_view which) {

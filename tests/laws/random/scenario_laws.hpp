@@ -1,4 +1,4 @@
-// What holds for every scenario that is not refused, whatever it says.
+// These laws hold for every scenario that is not refused, whatever it says.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct Verdict {
   }
 };
 
-// Some of the laws that take another prediction are looked at, others with another seed.
+// Examines the scenario. It tries some of the laws that take another prediction, and others with
+// another seed.
 Verdict examine(const std::string& data, std::span<const Setting> settings, std::uint64_t seed);
 
 }  // namespace stepsim

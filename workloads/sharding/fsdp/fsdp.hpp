@@ -1,4 +1,5 @@
-// PyTorch's fully sharded data parallelism, and its hybrid with several copies of the shards.
+// This is PyTorch's fully sharded data parallelism, and its hybrid with several copies of the
+// shards.
 #pragma once
 
 #include "workloads/sharding/fsdp/groups.hpp"

@@ -138,8 +138,8 @@ bool FullyShardedGroups::adds_up() const {
   return of_stage() && !keys_.sync_each_batch;
 }
 
-// Whether a group keeps its parameters behind a call: what stands outside the layers does from its
-// first to its last use, because the backward pass begins where the forward pass ended.
+// Returns whether a group keeps its parameters behind a call. A group outside the layers keeps them
+// from its first to its last use, because the backward pass begins where the forward pass ended.
 bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
   const Group& group = groups_[call.group];
   if (call.again) {
@@ -223,8 +223,9 @@ bool FullyShardedGroups::cuts_out(const Group& group) const {
   return casts || (keys_.version != 1 && !writer_.input().stack.fsdp_in_place);
 }
 
-// In the forward pass version 2 has a name for what it cut apart until the next group is cut
-// (FSDPCommContext's all_gather_state), so that the gather of that one need not wait.
+// Cuts what was gathered into tensors. Version 2 has in the forward pass a name for what it cut
+// apart until the next group is cut (FSDPCommContext's all_gather_state), so that the gather of
+// that one need not wait.
 void FullyShardedGroups::cut_out(Group& group, Phase phase) {
   group.copied_out = true;
   if (!cuts_out(group)) return;
@@ -310,7 +311,7 @@ Mark FullyShardedGroups::flattened(const Group& group) {
   return writer_.run(rows, true, Cause::gradient_reduce, "flatten");
 }
 
-// Put together, scattered, then summed up among the copies of the shard.
+// Puts gradients together, scatters them, then sums them up among the copies of the shard.
 void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   const auto& host = writer_.input().stack.host;
   const double bytes = reduce_bytes() * group.trained;

@@ -1,4 +1,4 @@
-// The schedule of fully sharded data parallelism: one gather and one reduce-scatter per group of
+// This schedules fully sharded data parallelism: one gather and one reduce-scatter per group of
 // parameters, which is a layer; what stands outside the layers is a group or two of its own.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace stepsim {
 
-// CPUOffloadPolicy of the second version, CPUOffload of the first: parameters, gradients and states
-// are all on the host.
+// Returns whether parameters, gradients and states are all on the host: by CPUOffloadPolicy of the
+// second version, CPUOffload of the first.
 bool keeps_on_host(const Strategy& strategy);
 // Bytes of a parameter that is not trained, as a rank stores it: what is trained has the type of
 // the master copy; what adapters leave frozen has 16 bits, or is quantised, unless the stack loads
@@ -25,7 +25,7 @@ class FullyShardedGroups {
   void after(std::size_t visit, bool last_micro_batch);
   void finish_backward(bool last_micro_batch);
   void step();
-  // The step in two, around the norm of all gradients, which all ranks agree on.
+  // These write the step in two, around the norm of all gradients, which all ranks agree on.
   Mark own_norm();
   void finish_step(std::optional<Mark> norm);
 
@@ -47,7 +47,7 @@ class FullyShardedGroups {
     bool summed = false;      // the shard has a gradient, until the update
     double kept = 0;          // bytes of it on the device
   };
-  // What runs between a group's getting its parameters and giving them up.
+  // A call is what runs between a group's getting its parameters and giving them up.
   struct Call {
     std::size_t first = 0, last = 0;  // visits
     std::size_t group = 0;

@@ -18,7 +18,7 @@ std::optional<Mark> FlatUpdate::agreed_norm() {
                             {own_norm()});
 }
 
-// What the optimizer of a rank updates.
+// Returns what the optimizer of a rank updates.
 FlatUpdate::Owned FlatUpdate::owned() const {
   Owned sum;
   for (const GradientBucket* bucket : buckets_.all()) {
@@ -28,7 +28,7 @@ FlatUpdate::Owned FlatUpdate::owned() const {
   return sum;
 }
 
-// Per owned tensor a cast and a reduction. DeepSpeed casts each to 64 bits first.
+// Runs per owned tensor a cast and a reduction. DeepSpeed casts each to 64 bits first.
 Mark FlatUpdate::own_norm() {
   writer_.context = {Phase::optimizer, -1, -1};
   const auto [elements, tensors] = owned();
@@ -107,7 +107,7 @@ void FlatUpdate::update_group(double shard, double tensors, double waiting) {
   stop_behind_update(writer_, updated);
 }
 
-// Nothing of the GPU runs meanwhile: the host thread itself is in the update.
+// Updates on the host. Nothing of the GPU runs meanwhile: the host thread itself is in the update.
 void FlatUpdate::update_on_host(double shard) {
   const double more = flattens() ? writer_.input().stack.operators.zero_update.host : 0;
   const Mark update = update_shard_on_host(writer_, shard, more, writer_.last_compute());

@@ -1,4 +1,4 @@
-// The optimizer step of stages 0 to 2: each parameter group is one flat shard.
+// This is the optimizer step of stages 0 to 2: each parameter group is one flat shard.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,21 @@ class FlatUpdate {
   FlatUpdate(StepWriter& writer, const GradientBuckets& buckets);
 
   double on_device() const { return on_device_; }
-  // What all ranks agree on before the update; nothing where each tensor was updated by itself.
+  // Returns what all ranks agree on before the update; nothing where each tensor was updated by
+  // itself.
   std::optional<Mark> agreed_norm();
   Mark own_norm();
-  // `waiting`: bytes of the rank's own gradients, which are given up as soon as they are copied;
-  // nothing of them is left behind it.
+  // Updates the shard. `waiting` counts the bytes of the rank's own gradients, which are given up
+  // as soon as they are copied; nothing of them is left behind it.
   void update(std::optional<Mark> norm, double waiting);
-  // The updated 16-bit parameters come together again; nothing overlaps it.
+  // Gathers the updated 16-bit parameters; nothing overlaps it.
   void gather();
 
  private:
   struct Owned {
     double elements = 0, tensors = 0;
   };
-  // What of a shard's gradient is there while it is updated, in bytes.
+  // These bytes of a shard's gradient are there while it is updated.
   struct Prepared {
     double flat = 0, fp32 = 0;
   };

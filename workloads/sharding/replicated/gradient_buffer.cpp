@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// DistributedDataParallelConfig: 40 million numbers, and no less than a million for each rank.
+// DistributedDataParallelConfig has 40 million numbers, and no less than a million for each rank.
 double bucket_limit(double sharers) {
   return std::max(40e6, 1e6 * sharers);
 }

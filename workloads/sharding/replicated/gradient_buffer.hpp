@@ -1,5 +1,5 @@
 // Megatron's distributed optimizer (Megatron-Core, distributed/param_and_grad_buffer.py), and
-// InternEvo's own: one buffer of all gradients, to which products add; its buckets are
+// InternEvo's own, have one buffer of all gradients, to which products add; its buckets are
 // reduce-scattered at the last micro-batch, and the updated parameters are gathered before the next
 // forward pass needs them.
 #pragma once
@@ -30,7 +30,7 @@ class GradientBuffer {
   FlatUpdate update_;
   Mark reduction_{};  // the last one issued
   bool outstanding_ = false;
-  // Parameters that the step before updated, as the forward pass meets them.
+  // The step before updated these parameters; they are listed as the forward pass meets them.
   struct Updated {
     std::size_t first_use = 0;  // visit
     double dense = 0, experts = 0;

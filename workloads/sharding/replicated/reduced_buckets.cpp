@@ -27,12 +27,13 @@ bool ReducedBuckets::reduces(bool last_micro_batch) const {
   return last_micro_batch || writer_.input().strategy.sharding == Sharding::zero2;
 }
 
-// Whole gradients of one rank: there is nobody to reduce them with.
+// Returns whether one rank has whole gradients: there is nobody to reduce them with.
 bool ReducedBuckets::is_alone(const GradientBucket& bucket) const {
   return bucket.sharers <= 1 && writer_.input().strategy.sharding == Sharding::zero0;
 }
 
-// Every rank keeps all gradients until the boundary, unless each micro-batch reduces them.
+// Returns whether every rank keeps all gradients until the boundary; it does unless each
+// micro-batch reduces them.
 bool ReducedBuckets::keeps_all_gradients() const {
   const Strategy& s = writer_.input().strategy;
   return s.sharding == Sharding::zero0 ||
@@ -81,7 +82,7 @@ void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
     } else if (reduces(last_micro_batch) && !is_alone(bucket)) {
       if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket, last_micro_batch);
       bucket.waiting += elements;
-      // Too large for the bucket: it goes as it is.
+      // A gradient that is too large for the bucket goes as it is.
       used = elements > limit ? reduce(bucket, last_micro_batch) : copy_to_bucket(elements);
     }
     const bool points_into_bucket = writer_.input().strategy.sharding != Sharding::zero0 &&
@@ -135,8 +136,8 @@ void ReducedBuckets::add_to_own_gradients() {
   arriving_ = 0;
 }
 
-// One all-reduce of the bucket; each rank keeps its slice. With overlap two buckets alternate, so
-// the next one waits for the one before last.
+// Writes one all-reduce of the bucket; each rank keeps its slice. With overlap two buckets
+// alternate, so the next one waits for the one before last.
 Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
   const Strategy& s = writer_.input().strategy;
   const double elements =
@@ -169,7 +170,7 @@ Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
   return done;
 }
 
-// Tensor by tensor.
+// Returns the seconds of copies made tensor by tensor.
 Seconds ReducedBuckets::copies(double elements, double width, double tensors) const {
   const StepInput& input = writer_.input();
   const double share = input.strategy.offload.pins ? 1 : input.cluster.node.host.pageable.number();

@@ -1,4 +1,4 @@
-// How DeepSpeed's stages 0 to 2 reduce gradients: in buckets, each by an all-reduce of which a rank
+// DeepSpeed's stages 0 to 2 reduce gradients in buckets, each by an all-reduce of which a rank
 // keeps its slice.
 #pragma once
 

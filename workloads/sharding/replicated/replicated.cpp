@@ -40,12 +40,12 @@ void flatten_groups(Setup& setup) {
     flatten(setup, group);
 }
 
-// Of gradients on the host.
+// Returns the pool that gradients on the host are in.
 Pool pool_of_gradients(const Strategy& s) {
   return s.offload.pins || keeps_whole_gradient(s) ? Pool::pinned : Pool::pageable;
 }
 
-// What autograd is handed for matrices whose gradients are in the buffer already.
+// Returns the bytes that autograd is handed for matrices whose gradients are in the buffer already.
 double placeholders(const RankPart& rank) {
   const Strategy& s = rank.input.strategy;
   return s.distributed.used ? s.precision.numbers * rank.tensors.shapes : 0;
@@ -83,9 +83,9 @@ void add_gradient_buffers(Setup& setup, double on_host) {
 
 SchemeFacts Replicated::facts(const Strategy& strategy) {
   const bool shares = strategy.sharding != Sharding::zero0;
-  // Without stages as in github.com/KellerJordan/Muon @857d1ad: dealt out, and the updated
-  // parameters gathered. Stages 1 and 2 as in DeepSpeed @edaa722, runtime/zero/stage_1_and_2.py:
-  // gradients are whole, and a rank takes all that its part touches.
+  // Without stages it is as in github.com/KellerJordan/Muon @857d1ad: matrices are dealt out, and
+  // the updated parameters gathered. Stages 1 and 2 are as in DeepSpeed @edaa722,
+  // runtime/zero/stage_1_and_2.py: gradients are whole, and a rank takes all that its part touches.
   const WholeMatrices matrices{
       .flat = shares,
       .dealt = !shares,

@@ -1,5 +1,5 @@
-// Stages 0 to 2: every rank holds all parameters. Stage 0 updates all of them on every rank, stages
-// 1 and 2 a part each, which is then gathered.
+// In stages 0 to 2 every rank holds all parameters. Stage 0 updates all of them on every rank,
+// stages 1 and 2 a part each, which is then gathered.
 #pragma once
 
 #include "workloads/sharding/replicated/gradient_buffer.hpp"
@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-// DeepSpeed's.
+// This is DeepSpeed's scheme.
 struct Replicated {
   using Schedule = ReducedBuckets;
   static SchemeFacts facts(const Strategy& strategy);

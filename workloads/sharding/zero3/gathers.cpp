@@ -105,7 +105,7 @@ void Zero3Gathers::give_up(std::uint32_t instance, double bytes) {
   writer_.release(writer_.last_compute(), Held::gathered, bytes);
 }
 
-// One all-gather into one buffer.
+// Fetches by one all-gather into one buffer.
 void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   if (wanted.empty()) return;
   double elements = 0, tensors = 0;
@@ -115,7 +115,7 @@ void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   }
   const StepInput& input = writer_.input();
   make_room(writer_.number_bytes() * elements);
-  // Without a stream of its own a gather waits for the kernels that were launched before it.
+  // A gather without a stream of its own waits for the kernels that were launched before it.
   Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
   // Offloaded parameters come up from host memory first, every rank its shard, and the host waits:
   // DeepSpeed copies them by Tensor.to() without non_blocking.

@@ -1,4 +1,4 @@
-// Parameters of stage 3: fetched module by module and ahead of their use, given up after it.
+// Parameters of stage 3 are fetched module by module and ahead of their use, and given up after it.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ void Zero3Gradients::add(const Unit& unit, bool last_micro_batch) {
     if (unit.kind == TensorClass::dense || unit.kind == TensorClass::expert)
       in_matrices_ += elements;
     waiting_.push_back({elements, unit.kind == TensorClass::norm});
-    // Too large for the bucket: it goes as it is.
+    // A gradient that is too large for the bucket goes as it is.
     const Mark used =
         elements > keys.reduce_bucket
             ? reduce_bucket(last_micro_batch)
@@ -59,8 +59,9 @@ void Zero3Gradients::add(const Unit& unit, bool last_micro_batch) {
   }
 }
 
-// With overlap gradients are copied, reduced and sent to the host one after the other on a stream
-// of its own, beside the kernels of the backward pass; without, in line with these.
+// Writes work on gradients. With overlap they are copied, reduced and sent to the host one after
+// the other on a stream of its own, beside the kernels of the backward pass; without, in line with
+// these.
 Mark Zero3Gradients::on_reduce_stream(double bytes, double launches, std::string_view name,
                                       Mark ready) {
   const StepInput& input = writer_.input();
@@ -109,16 +110,16 @@ void Zero3Gradients::update_matrices() {
   reduced_.reset();
 }
 
-// The same by releases that stop at fetches: divided in place, and handed over as a list of parts,
-// of which PyTorch copies one after the other behind the one before.
+// Does the same for releases that stop at fetches: gradients are divided in place, and handed over
+// as a list of parts, of which PyTorch copies one after the other behind the one before.
 Mark Zero3Gradients::list_parts(double bytes, Mark made) {
   const double copies = writer_.sharers() * static_cast<double>(waiting_.size());
   writer_.spend(writer_.scaled(copies * writer_.input().stack.host.plain_launch.value));
   return on_reduce_stream(4 * bytes, 1, "divide_and_list", made);
 }
 
-// Tensor by tensor: 4 bits to the ranks of the node, which sum them up, and 4 bits of the sums to
-// the ranks of equal place in the other nodes. Vectors go as they are.
+// Exchanges tensor by tensor: 4 bits to the ranks of the node, which sum them up, and 4 bits of the
+// sums to the ranks of equal place in the other nodes. Vectors go as they are.
 Mark Zero3Gradients::exchange_quantized(Mark ready) {
   const StepInput& input = writer_.input();
   const Rank neighbours = input.cluster.gpus_per_node() / writer_.mesh().tensor;

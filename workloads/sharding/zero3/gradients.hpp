@@ -1,4 +1,4 @@
-// Gradients of stage 3: reduced in buckets, of which each rank gets its part of every tensor.
+// Gradients of stage 3 are reduced in buckets, of which each rank gets its part of every tensor.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 
 namespace stepsim {
 
-// What is trained, on all ranks together.
+// This is what is trained, on all ranks together.
 struct TrainedTensors {
   double parameters = 0;
   double count = 0;
@@ -21,7 +21,7 @@ class Zero3Gradients {
  public:
   Zero3Gradients(StepWriter& writer, const TrainedTensors& trained);
 
-  // Those of a unit are there.
+  // Adds the gradients of a unit, which are there.
   void add(const Unit& unit, bool last_micro_batch);
   void finish(bool last_micro_batch);
   // The host waits for the last reduction that is under way.

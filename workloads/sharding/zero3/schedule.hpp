@@ -1,4 +1,4 @@
-// The steps of stage 3: gathers, gradients, and the update, one beside the other.
+// This writes the steps of stage 3: gathers, gradients, and the update, one beside the other.
 #pragma once
 
 #include "workloads/sharding/zero3/gathers.hpp"

@@ -30,9 +30,9 @@ void Zero3Update::find_norms(std::size_t groups, double part) {
   }
 }
 
-// Sub-group by sub-group: a norm that everybody waits for, a loop over all tensors of the model to
-// clear their gradients, the update. A sub-group is one tensor at the least, as those of size 0
-// are, so the loop is quadratic in the number of tensors.
+// Updates sub-group by sub-group: a norm that everybody waits for, a loop over all tensors of the
+// model to clear their gradients, the update. A sub-group is one tensor at the least, as those of
+// size 0 are, so the loop is quadratic in the number of tensors.
 void Zero3Update::run() {
   const StepInput& input = writer_.input();
   const double core = input.cluster.node.host.core_speed.value.value;
@@ -52,7 +52,7 @@ void Zero3Update::run() {
   const Offload place = input.strategy.optimizer_place;
   if (place == Offload::nvme)
     writer_.host({0}, Cause::offload_transfer, "gradients_written", {writer_.last_copy()});
-  // Those that stay on the device come first, so that both work at the same time.
+  // The sub-groups that stay on the device come first, so that both work at the same time.
   const auto on_device =
       place == Offload::cpu ? std::floor((1 - input.strategy.offload.ratio) * count) : 0;
   for (std::size_t i = 0; i < groups; ++i) {
@@ -109,7 +109,7 @@ void Zero3Update::update_on_host(double part, Mark ready) {
                     Cause::offload_transfer, "parameters_to_drive", {updated});
 }
 
-// The fp32 copy, the moments and the gradient of a sub-group.
+// Reads the fp32 copy, the moments and the gradient of a sub-group.
 Mark Zero3Update::read_states(double part) {
   return writer_.traffic(Plan::from_drive, {(4 + state_bytes(writer_.rank()) + 4) * part},
                          Cause::offload_transfer, "states_from_drive");
@@ -134,7 +134,8 @@ void Zero3Update::update_from_drive(double part, bool last, Mark ready) {
   written_.reset();
 }
 
-// What stays gathered was partitioned for the update: tensor by tensor, without waiting.
+// Gathers what stays gathered and was partitioned for the update, tensor by tensor, without
+// waiting.
 void Zero3Update::gather_persistent() {
   if (trained_.persistent.empty()) return;
   const double kept = static_cast<double>(trained_.persistent.size());

@@ -1,4 +1,4 @@
-// The optimizer step of stage 3, sub-group by sub-group.
+// This is the optimizer step of stage 3, sub-group by sub-group.
 #pragma once
 
 #include <optional>

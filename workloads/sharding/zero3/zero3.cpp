@@ -27,7 +27,8 @@ double persistent_bytes(const RankPart& rank) {
          rank.tensors.persistent;
 }
 
-// Of a share of the optimizer: all of the size that is asked for, but the last.
+// Returns the sub-groups of a share of the optimizer: all have the size that is asked for, but the
+// last.
 std::vector<double> sub_groups(const RankPart& rank, double share) {
   const double all = share * rank.shares.updated;
   const double size =
@@ -38,7 +39,7 @@ std::vector<double> sub_groups(const RankPart& rank, double share) {
   return parts;
 }
 
-// Parameters, and those of a reference model, where they stay.
+// Loads parameters, and those of a reference model, where they stay.
 void load(Setup& setup) {
   const RankPart& rank = setup.rank();
   const Strategy& s = setup.strategy();
@@ -63,7 +64,7 @@ void load(Setup& setup) {
   setup.give(Pool::pageable, Held::parameters, bytes);
 }
 
-// What the optimizer has before its first update: fp32 copies, and buffers of gradients.
+// Adds what the optimizer has before its first update: fp32 copies, and buffers of gradients.
 void add_optimizer(Setup& setup) {
   const RankPart& rank = setup.rank();
   const Strategy& s = setup.strategy();

@@ -1,4 +1,4 @@
-// Stage 3: every module gathers its parameters before it runs and gives them up after.
+// In stage 3 every module gathers its parameters before it runs and gives them up after.
 #pragma once
 
 #include "workloads/sharding/scheme.hpp"
