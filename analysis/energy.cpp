@@ -11,6 +11,9 @@ namespace {
 double& of(ByDrawer<double>& energy, Drawer drawer) {
   return energy[static_cast<std::size_t>(drawer)];
 }
+double of(const ByDrawer<double>& energy, Drawer drawer) {
+  return energy[static_cast<std::size_t>(drawer)];
+}
 
 // Adding counts the operations of a rank that add to what it draws.
 struct Adding {
@@ -67,14 +70,15 @@ struct Adding {
   }
 };
 
-// Adds the energy of one replayed rank, which stands for `size` ranks.
-void add_lane(Energy& energy, const std::vector<RankEdge>& edges, const Trace& trace, double size,
-              const RankPower& power) {
+// Adds the energy of one replayed rank, which stands for `size` ranks, until `end` of what was
+// played.
+void add_lane(Energy& energy, const std::vector<RankEdge>& edges, const Repeat& repeat, double end,
+              double size, const RankPower& power) {
   RankAtWork active;
   Adding adding;
   double now = 0;
   const auto pass = [&](double until) {
-    const double seconds = size * trace.repeat.seconds(now, until);
+    const double seconds = size * repeat.seconds(now, until);
     now = until;
     if (seconds <= 0) return;
     const auto cause = active.exposed();
@@ -89,7 +93,11 @@ void add_lane(Energy& energy, const std::vector<RankEdge>& edges, const Trace& t
     active.change(edge);
     adding.change(edge);
   }
-  pass(trace.makespan.value - trace.repeat.added());
+  pass(end);
+}
+
+double end_of_played(const Trace& trace) {
+  return trace.makespan.value - trace.repeat.added();
 }
 
 }  // namespace
@@ -111,10 +119,24 @@ Energy energy_of(const OpGraph& graph, const Trace& trace, std::span<const std::
   Energy energy;
   const auto edges = edges_by_rank(graph, trace, sizes.size());
   for (std::size_t lane = 0; lane < sizes.size(); ++lane) {
-    add_lane(energy, edges[lane], trace, sizes[lane], power);
+    add_lane(energy, edges[lane], trace.repeat, end_of_played(trace), sizes[lane], power);
     energy.standing.value += sizes[lane] * power.standing();
   }
   return energy;
+}
+
+Meters meters_of(const OpGraph& graph, const Trace& trace, std::size_t lanes,
+                 const RankPower& power) {
+  Meters meters;
+  for (const std::vector<RankEdge>& edges : edges_by_rank(graph, trace, lanes)) {
+    Energy lane;
+    add_lane(lane, edges, {}, end_of_played(trace), 1, power);
+    const ByDrawer<double> drawn = lane.by_drawer();
+    meters.gpus.push_back(of(drawn, Drawer::gpus));
+    meters.hosts.push_back(of(drawn, Drawer::hosts));
+    meters.network.push_back(of(drawn, Drawer::network));
+  }
+  return meters;
 }
 
 }  // namespace stepsim

@@ -31,4 +31,8 @@ struct Energy {
 Energy energy_of(const OpGraph& graph, const Trace& trace, std::span<const std::uint32_t> sizes,
                  const RankPower& power);
 
+// Returns what meters of an engine have to read: of one rank of each lane, and each stretch once.
+Meters meters_of(const OpGraph& graph, const Trace& trace, std::size_t lanes,
+                 const RankPower& power);
+
 }  // namespace stepsim

@@ -31,7 +31,11 @@ Record played_record(const std::optional<PlayedBy>& by) {
                                : "both"},
             {"version", "of SimGrid; empty where it played nothing", each.version},
             {"difference", "between the makespans of both engines, the largest, as a share",
-             each.difference}};
+             each.difference},
+            {"energy_difference",
+             "between what SimGrid's plugins meter and the integral, the largest of a device, as a "
+             "share; null: they are switched on where energy is asked for",
+             each.energy_difference}};
   });
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "analysis/report/memory_viz.hpp"
+#include "analysis/report/paje.hpp"
 #include "analysis/report/trace_events.hpp"
 #include "cli/cluster_options.hpp"
 #include "cli/command.hpp"
@@ -36,7 +37,8 @@ constexpr std::array export_option_specs{
     cfg_option,
     OptionSpec{"as", "KIND",
                "instead: the scenario as a file of another program, ready to run there; a wrong "
-               "word lists them. simgrid: a cluster or node as a platform of SimGrid"},
+               "word lists them. paje: the trace for PajeNG or ViTE. simgrid: a cluster or node as "
+               "a platform of SimGrid"},
     OptionSpec{"output", "FILE", "where that file goes", 'o'},
     nodes_option,
     network_option,
@@ -49,6 +51,7 @@ constexpr std::array export_option_specs{
 };
 constexpr Usage export_usage{
     "stepsim export RUN --perfetto FILE | --memory-viz FILE | --as KIND -o FILE [options]\n"
+    "       stepsim export RUN --as paje -o FILE [options]\n"
     "       stepsim export CLUSTER --as simgrid -o FILE [--nodes N] [--network NAME]",
     "Writes a step as a trace for Perfetto and Chrome's tracing page: a track per rank and stream, "
     "memory and the use of links as counters, arrows from the host to what it launched and into "
@@ -59,6 +62,8 @@ constexpr Usage export_usage{
     "With --as: the scenario as a "
     "file of another program, which is read back at once; keys that it cannot say stand in its "
     "first lines, or are told where it has no comments. "
+    "With --as paje: the same tracks as a trace in the Paje format, by the names of the platform: "
+    "nodes with GPUs, hosts and links, states by operations, bandwidths and memory as variables. "
     "With --as simgrid: a cluster or node of the catalogue as a platform file: its GPUs as hosts "
     "with their rate and power, its links, and the routes between all GPUs; what the collective "
     "library costs stands in properties of the zone.",
@@ -67,6 +72,7 @@ constexpr Usage export_usage{
     "  stepsim export step.h5 --perfetto step.json --max-events 1000000\n"
     "  stepsim export llama32-3b-sft-zero3 --memory-viz memory.pickle\n"
     "  stepsim export llama32-3b-sft-zero3 --as deepspeed -o zero3.json\n"
+    "  stepsim export llama32-3b-sft-zero3 --as paje -o step.paje\n"
     "  stepsim export superpod-h100 --nodes 4 --as simgrid -o cluster.xml\n",
     1};
 
@@ -159,22 +165,43 @@ int export_platform(const CommandLine& line, const Options& options) {
   return exit_code::yes;
 }
 
-int export_trace(const CommandLine& line, const Options& options, const std::string& path) {
-  std::uint32_t most_events = usual_events;
-  if (const auto text = options.get("max-events"))
-    most_events = parse_count("--max-events", *text, 100, 100'000'000);
+std::uint32_t most_events_of(const Options& options) {
+  const auto text = options.get("max-events");
+  return text ? parse_count("--max-events", *text, 100, 100'000'000) : usual_events;
+}
+
+Run run_of(const CommandLine& line, const Options& options, const std::string& path) {
   const std::string& name = options.words.front();
   require_no_input(path, run_files(line, name, settings_of(options)));
-  const Run run = load_run(line, name, settings_of(options), player_of(options));
-  const TraceEvents trace = trace_events(run, most_events);
+  return load_run(line, name, settings_of(options), player_of(options));
+}
+
+std::string sharing_text(double resolution) {
+  return resolution > 0 ? fmt::format(" (those that follow each other within {} share one)",
+                                      to_text(Seconds{resolution}))
+                        : "";
+}
+
+int export_trace(const CommandLine& line, const Options& options, const std::string& path) {
+  const std::uint32_t most_events = most_events_of(options);
+  const TraceEvents trace = trace_events(run_of(line, options, path), most_events);
   write_file(path, trace.json);
   say("{}: {} operations in {} slices{}, {}\nopen it at https://ui.perfetto.dev or "
       "chrome://tracing\n",
-      path, trace.operations, trace.slices,
-      trace.resolution > 0 ? fmt::format(" (those that follow each other within {} share one)",
-                                         to_text(Seconds{trace.resolution}))
-                           : "",
+      path, trace.operations, trace.slices, sharing_text(trace.resolution),
       to_text(Bytes{static_cast<double>(trace.json.size())}));
+  return exit_code::yes;
+}
+
+int export_paje(const CommandLine& line, const Options& options) {
+  const auto path = options.get("output");
+  if (!path) throw UserError("-o FILE is missing: where the file goes");
+  const std::uint32_t most_events = most_events_of(options);
+  const PajeTrace trace = paje_trace(run_of(line, options, *path), most_events);
+  write_file(*path, trace.text);
+  say("{}: {} operations in {} states{}, {}\nopen it with PajeNG (`pj_dump {}`) or ViTE\n", *path,
+      trace.operations, trace.states, sharing_text(trace.resolution),
+      to_text(Bytes{static_cast<double>(trace.text.size())}), shell_word(*path));
   return exit_code::yes;
 }
 
@@ -212,6 +239,7 @@ int export_command(const CommandLine& line) {
   for (const OptionSpec& option : {nodes_option, network_option, placement_option})
     if (options->has(option.name))
       throw UserError(fmt::format("--{}: expected with --as simgrid alone", option.name));
+  if (kind == "paje") return export_paje(line, *options);
   if (kind) return export_file(line, *options, *kind);
   if (memory) return export_memory(line, *options, *memory);
   if (trace) return export_trace(line, *options, *trace);

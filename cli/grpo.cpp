@@ -227,8 +227,9 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
 Records grpo_sample() {
   return joined(
       {grpo_records({}, {}),
-       {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), played_record(PlayedBy{.difference = 0.0}),
-        faster_sample(), fitting_record(FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}})}});
+       {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}),
+        played_record(PlayedBy{.difference = 0.0, .energy_difference = 0.0}), faster_sample(),
+        fitting_record(FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}})}});
 }
 
 Records grpo_memory_sample() {

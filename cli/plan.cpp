@@ -217,12 +217,12 @@ std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space
 
 // Plays the plan that stands first by the engine of what is read.
 std::optional<PlayedBy> first_again(const PlanQuestion& question, const PlanSpace& space,
-                                    const PlanAnswer& answer, const Player& player) {
+                                    const PlanAnswer& answer, PlanGoal goal, const Player& player) {
   if (answer.best.empty()) return std::nullopt;
   const FoundPlan& first = answer.best.front();
   return play_again(question.data, question.source,
                     settings_of(space.sweep, space.points[first.plan]),
-                    *first.outcome.of("step_time"), player);
+                    *first.outcome.of("step_time"), player, goal == PlanGoal::energy);
 }
 
 void require_energy(const PlanSpace& space) {
@@ -269,7 +269,7 @@ int plan_command(const CommandLine& line) {
   }
   if (!folder.empty()) write_plans(folder, space, search, answer);
   const bool fits = !answer.best.empty();
-  const auto played = first_again(question, space, answer, player_of(*options));
+  const auto played = first_again(question, space, answer, search.goal, player_of(*options));
   if (options->has("json"))
     print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
                  plan_answer_records(space, search, answer, rates, played));

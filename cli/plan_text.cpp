@@ -288,7 +288,8 @@ Records plan_sample() {
   PlanAnswer answer;
   answer.best.emplace_back();
   answer.second.emplace().by.emplace();
-  return plan_answer_records(space, {}, answer, {}, PlayedBy{.difference = 0.0});
+  return plan_answer_records(space, {}, answer, {},
+                             PlayedBy{.difference = 0.0, .energy_difference = 0.0});
 }
 
 }  // namespace stepsim

@@ -208,7 +208,8 @@ int run_command(const CommandLine& line) {
   Prediction prediction = predict(scenario, kept ? Kept::run : Kept::figures,
                                   {.folding = fold ? Folding::automatic : Folding::off,
                                    .free = free_causes(*options),
-                                   .player = player_of(*options)});
+                                   .player = player_of(*options),
+                                   .metered = options->has("energy")});
   if (!options->has("brief"))
     prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
   const auto folded = [&] {

@@ -287,7 +287,7 @@ Records sweep_sample() {
   SweepAdvice advice{{{"", 0, impossible("")}}, NearestRun{}};
   advice.nearest->fitting.single.emplace_back();
   return sweep_records(table, report, advice, {"", {Assumption{}}, {""}},
-                       PlayedBy{.difference = 0.0});
+                       PlayedBy{.difference = 0.0, .energy_difference = 0.0});
 }
 
 }  // namespace stepsim

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
+#include <vector>
 
 namespace stepsim {
 
@@ -37,6 +39,34 @@ struct RankPower {  // W
   double kept(double added) const {
     const double most = std::max(0.0, limit - idle);
     return added > most ? most / added : 1;
+  }
+  // Returns the power of the device while so many computations and any or no collectives run on it.
+  double of_device(int computations, int streaming, bool collectives) const {
+    const double added =
+        of_compute(computations, streaming) + (collectives ? of_collectives() : 0.0);
+    return idle + kept(added) * added;
+  }
+};
+
+// A link draws `idle` at every moment, and up to `busy` by the share of its capacity that flows
+// use.
+struct LinkPower {  // W
+  double idle = 0, busy = 0;
+};
+
+// Draws says what an engine is asked to meter while it plays.
+struct Draws {
+  RankPower rank{};                // of every rank
+  std::vector<LinkPower> links{};  // [link]; empty: no link draws anything by itself
+};
+
+// Meters hold the J of what was played: a lane counts for one rank, and a stretch is there once.
+struct Meters {
+  std::vector<double> gpus{}, hosts{}, network{};  // [rank]
+  std::vector<double> links{};                     // [link]
+
+  static auto fields(auto& self) {
+    return std::tie(self.gpus, self.hosts, self.network, self.links);
   }
 };
 

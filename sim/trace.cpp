@@ -25,6 +25,7 @@ PlayedBy together(const PlayedBy& one, const PlayedBy& other) {
   both.simgrid_would_take = one.simgrid_would_take + other.simgrid_would_take;
   if (one.difference && other.difference)
     both.difference = std::max(*one.difference, *other.difference);
+  both.energy_difference = std::max(one.energy_difference, other.energy_difference);
   return both;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/base/constant.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
+#include "sim/power.hpp"
 
 namespace stepsim {
 
@@ -41,6 +42,9 @@ struct PlayedBy {
   std::optional<double> difference{};  // the largest, as a share of a makespan; nothing: one alone
   std::string furthest{};              // where the traces differ most; asked for by `both` alone
   double simgrid_would_take = 0;       // s, for the replays that are left to the own engine
+  // This is the largest between a meter of SimGrid and the integral over the trace, as a share; it
+  // is nothing where none was read.
+  std::optional<double> energy_difference{};
 
   // Returns to how many seconds times of the trace are exact. SimGrid ends whatever has less than
   // its precision of 1e-12 s left, and a span has two ends on either side of a comparison.
@@ -48,7 +52,7 @@ struct PlayedBy {
 
   static auto fields(auto& self) {
     return std::tie(self.own, self.simgrid, self.version, self.difference, self.furthest,
-                    self.simgrid_would_take);
+                    self.simgrid_would_take, self.energy_difference);
   }
 };
 
@@ -67,11 +71,12 @@ struct Trace {
   Repeat repeat;                 // in it; the columns hold that stretch once
   std::uint64_t activities = 0;  // computations, flows and timers that the engine handled
   std::uint64_t encounters = 0;  // for each flow that ended, how many were under way
+  Meters meters;                 // read by SimGrid's plugins; empty: nobody asked for them
   PlayedBy by;
 
   static auto fields(auto& self) {
     return std::tie(self.ready, self.start, self.finish, self.links, self.makespan, self.repeat,
-                    self.activities, self.encounters, self.by);
+                    self.activities, self.encounters, self.meters, self.by);
   }
 };
 

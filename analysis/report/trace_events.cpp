@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/report/arrows.hpp"
 #include "analysis/report/link_use.hpp"
 #include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"
@@ -20,88 +21,8 @@ namespace {
 constexpr std::size_t most_counter_points = 4000;  // of one counter
 constexpr std::size_t most_link_tracks = 64;
 
-// Whole nanoseconds, so that a slice ends exactly where the next one begins.
-double nanoseconds(double seconds) {
-  return std::round(seconds * 1e9);
-}
 double microseconds(double seconds) {
   return nanoseconds(seconds) / 1e3;
-}
-
-struct Arrow {
-  OpId from{};
-  OpId to{};
-  Rank from_rank = 0;
-  Rank to_rank = 0;
-};
-
-bool lasts(const Run& run, OpId id) {
-  return nanoseconds(run.trace.finish[index(id)]) > nanoseconds(run.trace.start[index(id)]);
-}
-
-// Returns what an operation waited for through instants: of those, the last to come.
-std::optional<OpId> work_behind(const Run& run, OpId id) {
-  while (!lasts(run, id)) {
-    const auto before = run.graph.predecessors(id);
-    if (before.empty()) return std::nullopt;
-    id = *std::ranges::max_element(before, [&](OpId a, OpId b) {
-      return run.trace.finish[index(a)] < run.trace.finish[index(b)];
-    });
-  }
-  return id;
-}
-
-bool is_member(const Run& run, const Op& op, Rank rank) {
-  if (op.pattern == no_pattern) return op.rank == rank;
-  const auto& members = run.graph.patterns()[index(op.pattern)].members;
-  return holds(members, rank);
-}
-
-// Returns what arrows to this operation come from: the last that each rank's host did before it,
-// and all work that a collective waited for.
-std::vector<OpId> sources_of(const Run& run, OpId id, const std::vector<bool>& shown) {
-  const Op& op = run.graph[id];
-  std::vector<OpId> sources;
-  for (const OpId before : run.graph.predecessors(id)) {
-    const auto from = work_behind(run, before);
-    if (!from || !shown[index(*from)]) continue;
-    const Op& source = run.graph[*from];
-    if (source.kind != OpKind::host) {
-      const bool own_stream = source.stream == op.stream && source.rank == op.rank;
-      if (op.kind == OpKind::collective && !own_stream) sources.push_back(*from);
-      continue;
-    }
-    const auto rival = std::ranges::find_if(sources, [&](OpId other) {
-      return run.graph[other].kind == OpKind::host && run.graph[other].rank == source.rank;
-    });
-    if (rival == sources.end())
-      sources.push_back(*from);
-    else if (run.trace.finish[index(*rival)] < run.trace.finish[index(*from)])
-      *rival = *from;
-  }
-  return sources;
-}
-
-// Between operations that are shown.
-std::vector<Arrow> arrows_of(const Run& run, const std::vector<bool>& shown) {
-  std::vector<Arrow> arrows;
-  for (std::uint32_t i = 0; i < run.graph.size(); ++i) {
-    const Op& op = run.graph.ops()[i];
-    if (!shown[i] || op.stream == Stream::host || !lasts(run, OpId{i})) continue;
-    for (const OpId from : sources_of(run, OpId{i}, shown)) {
-      const Rank rank = run.graph[from].rank;
-      arrows.push_back({from, OpId{i}, rank, is_member(run, op, rank) ? rank : op.rank});
-    }
-  }
-  return arrows;
-}
-
-std::vector<bool> shown_alone(const Run& run, const Tracks& tracks) {
-  std::vector<bool> shown(run.graph.size(), false);
-  for (const Track& track : tracks.list)
-    for (const Span& span : track.spans)
-      if (span.count == 1) shown[index(span.longest)] = true;
-  return shown;
 }
 
 class Events {
@@ -247,13 +168,7 @@ void write_links(const Run& run, Events& events) {
 }  // namespace
 
 TraceEvents trace_events(const Run& run, std::size_t most_events) {
-  Tracks tracks = tracks_of(run, most_events);
-  std::vector<Arrow> arrows = arrows_of(run, shown_alone(run, tracks));
-  for (std::size_t spans = most_events / 2;
-       tracks.spans() + 2 * arrows.size() > most_events && spans > 0; spans /= 2) {
-    tracks = tracks_of(run, spans);
-    arrows = arrows_of(run, shown_alone(run, tracks));
-  }
+  const auto [tracks, arrows] = tracks_and_arrows(run, most_events);
   Events events(run);
   write_names(run, tracks, events);
   for (const Track& track : tracks.list)

@@ -164,6 +164,7 @@ RunEngine = TypedDict(
         "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
         "version": "str",  # of SimGrid; empty where it played nothing
         "difference": "float | None",  # between the makespans of both engines, the largest, as a share
+        "energy_difference": "float | None",  # between what SimGrid's plugins meter and the integral, the largest of a device, as a share; null: they are switched on where energy is asked for
     },
     total=False,
 )
@@ -405,6 +406,7 @@ GrpoEngine = TypedDict(
         "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
         "version": "str",  # of SimGrid; empty where it played nothing
         "difference": "float | None",  # between the makespans of both engines, the largest, as a share
+        "energy_difference": "float | None",  # between what SimGrid's plugins meter and the integral, the largest of a device, as a share; null: they are switched on where energy is asked for
     },
     total=False,
 )
@@ -793,6 +795,7 @@ ExplainAEngine = TypedDict(
         "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
         "version": "str",  # of SimGrid; empty where it played nothing
         "difference": "float | None",  # between the makespans of both engines, the largest, as a share
+        "energy_difference": "float | None",  # between what SimGrid's plugins meter and the integral, the largest of a device, as a share; null: they are switched on where energy is asked for
     },
     total=False,
 )
@@ -845,6 +848,7 @@ ExplainBEngine = TypedDict(
         "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
         "version": "str",  # of SimGrid; empty where it played nothing
         "difference": "float | None",  # between the makespans of both engines, the largest, as a share
+        "energy_difference": "float | None",  # between what SimGrid's plugins meter and the integral, the largest of a device, as a share; null: they are switched on where energy is asked for
     },
     total=False,
 )
@@ -1207,6 +1211,7 @@ SweepEngine = TypedDict(
         "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
         "version": "str",  # of SimGrid; empty where it played nothing
         "difference": "float | None",  # between the makespans of both engines, the largest, as a share
+        "energy_difference": "float | None",  # between what SimGrid's plugins meter and the integral, the largest of a device, as a share; null: they are switched on where energy is asked for
     },
     total=False,
 )
@@ -1293,6 +1298,7 @@ PlanEngine = TypedDict(
         "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
         "version": "str",  # of SimGrid; empty where it played nothing
         "difference": "float | None",  # between the makespans of both engines, the largest, as a share
+        "energy_difference": "float | None",  # between what SimGrid's plugins meter and the integral, the largest of a device, as a share; null: they are switched on where energy is asked for
     },
     total=False,
 )
@@ -1561,6 +1567,7 @@ CollectiveEngine = TypedDict(
         "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
         "version": "str",  # of SimGrid; empty where it played nothing
         "difference": "float | None",  # between the makespans of both engines, the largest, as a share
+        "energy_difference": "float | None",  # between what SimGrid's plugins meter and the integral, the largest of a device, as a share; null: they are switched on where energy is asked for
     },
     total=False,
 )

@@ -77,6 +77,7 @@ const FileKind& kind_called(std::string_view name) {
                                   [&](const FileKind& kind) { return kind.name == name; });
   if (place != kinds.end()) return *place;
   std::vector<std::string> names = export_kinds();
+  names.emplace_back("paje");     // of runs
   names.emplace_back("simgrid");  // of clusters
   std::ranges::sort(names);
   throw UserError(fmt::format("--as: expected {}, found \"{}\"{}", one_of(names), name,

@@ -54,12 +54,12 @@ void load_before_second() {
 }
 
 Trace played_by_simgrid(const Platform& platform, const OpGraph& graph, Watched watched,
-                        const std::vector<std::string>& settings) {
+                        const std::vector<std::string>& settings, const Draws* draws) {
   load_before_second();
   try {
     return in_fresh_child([&] {
       Trace trace;
-      simgrid_entry()(platform, graph, watched, settings, trace);
+      simgrid_entry()(platform, graph, watched, settings, draws, trace);
       return trace;
     });
   } catch (const UserError&) {
@@ -105,6 +105,31 @@ Furthest furthest(const Platform& platform, const OpGraph& graph, const Trace& o
   return most;
 }
 
+// MostApart is where meters and integrals of energy differ most, as a share of what a device draws.
+struct MostApart {
+  double share = 0, metered = 0, integral = 0;  // J
+  std::string place{};
+
+  void see(const std::vector<double>& meters, const std::vector<double>& integrals,
+           std::string_view what) {
+    for (std::size_t i = 0; i < meters.size(); ++i) {
+      const double there = meters[i], here = integrals.at(i);
+      const double apart =
+          std::abs(there - here) / std::max({std::abs(there), std::abs(here), 1e-300});
+      if (apart > share) *this = {apart, there, here, fmt::format("{} {}", what, i)};
+    }
+  }
+};
+
+MostApart most_apart(const Meters& meters, const Meters& integrals) {
+  MostApart most;
+  most.see(meters.gpus, integrals.gpus, "GPU");
+  most.see(meters.hosts, integrals.hosts, "the host of GPU");
+  most.see(meters.network, integrals.network, "the network of GPU");
+  most.see(meters.links, integrals.links, "link");
+  return most;
+}
+
 [[noreturn]] void disagree(const PlayedBy& by, const std::string& how) {
   throw std::logic_error(fmt::format(
       "SimGrid {} and the engine of our own disagree: {}; --engine own answers without SimGrid",
@@ -120,7 +145,8 @@ Player Player::for_more() const {
   return choice_ == EngineChoice::automatic ? Player() : *this;
 }
 
-Trace Player::play(const Platform& platform, const OpGraph& graph, Watched watched) const {
+Trace Player::play(const Platform& platform, const OpGraph& graph, Watched watched,
+                   const Draws* draws) const {
   Trace own = replay(platform, graph, watched);
   own.by.own = 1;
   if (choice_ == EngineChoice::own) return own;
@@ -129,7 +155,7 @@ Trace Player::play(const Platform& platform, const OpGraph& graph, Watched watch
     own.by.simgrid_would_take = seconds;
     return own;
   }
-  Trace trace = played_by_simgrid(platform, graph, watched, settings_);
+  Trace trace = played_by_simgrid(platform, graph, watched, settings_, draws);
   const double here = own.makespan.value, there = trace.makespan.value;
   if (settings_.empty() && !agree(here, there))
     disagree(trace.by, fmt::format("{:.12g} s and {:.12g} s", there, here));
@@ -140,6 +166,16 @@ Trace Player::play(const Platform& platform, const OpGraph& graph, Watched watch
     trace.by.furthest = most.text;
   }
   return trace;
+}
+
+void Player::compare_energy(Trace& trace, const Meters& integral) const {
+  if (trace.meters.gpus.empty()) return;
+  const MostApart most = most_apart(trace.meters, integral);
+  if (settings_.empty() && most.share > agreed_share)
+    disagree(trace.by, fmt::format("its meters read {:.12g} J of {}, where the integral over the "
+                                   "trace is {:.12g} J",
+                                   most.metered, most.place, most.integral));
+  trace.by.energy_difference = most.share;
 }
 
 std::string to_text(const PlayedBy& by) {
@@ -155,6 +191,11 @@ std::string to_text(const PlayedBy& by) {
                 ? fmt::format("; the engine of our own finds the same to {:.0e}", *by.difference)
                 : "; the engine of our own finds the same";
   if (by.own > 0) text += fmt::format("; {} more replays by it alone", by.own);
+  if (by.energy_difference)
+    text += *by.energy_difference > 0
+                ? fmt::format("; SimGrid's plugins find the same energy to {:.0e}",
+                              *by.energy_difference)
+                : "; SimGrid's plugins find the same energy";
   if (!by.furthest.empty()) text += "; " + by.furthest;
   return text;
 }

@@ -31,9 +31,13 @@ class Player {
   // Plays the program. A replay by SimGrid runs in a process of its own, and the own engine plays
   // beside it: where the makespans, or under `both` any times, differ by more than a billionth of
   // the makespan, throws std::logic_error. Throws MachineError where SimGrid cannot be loaded or is
-  // ended.
-  Trace play(const Platform& platform, const OpGraph& graph,
-             Watched watched = Watched::everything) const;
+  // ended. With `draws` a replay by SimGrid is metered.
+  Trace play(const Platform& platform, const OpGraph& graph, Watched watched = Watched::everything,
+             const Draws* draws = nullptr) const;
+
+  // Holds the meters of such a trace, if it has any, against what the integral over it says. Throws
+  // std::logic_error where they differ by more than a billionth.
+  void compare_energy(Trace& trace, const Meters& integral) const;
 
   // Returns the player for replays that an answer needs beside the one that it states: the own
   // engine, unless another was asked for by name.

@@ -127,6 +127,7 @@ class ReadyLoop {
   void start(OpId id) {
     const Op& op = graph_[id];
     if (wanted_.times) trace_.start[index(id)] = engine_.now();
+    if constexpr (HearsOperations<Engine>) engine_.begins(op);
     if (wanted_.free.has(op.cause)) return finish(id);
     switch (op.kind) {
       case OpKind::join:
@@ -251,6 +252,7 @@ class ReadyLoop {
   void finish(OpId id) {
     const double now = engine_.now();
     if (wanted_.times) trace_.finish[index(id)] = now;
+    if constexpr (HearsOperations<Engine>) engine_.ends(graph_[id]);
     trace_.makespan.value = std::max(trace_.makespan.value, now);
     ++finished_;
     for (const OpId next : successors_.of(id))

@@ -25,10 +25,14 @@ std::vector<std::uint64_t> crossings(std::size_t links, const OpGraph& graph) {
 
 }  // namespace
 
-Series::Series(std::span<const Link> links, const OpGraph& graph)
+Series::Series(std::span<const Link> links, const OpGraph& graph, bool apart)
     : links_(links), first_(links.size(), unused), next_(links.size(), unused) {
   share_.assign(links.size(), 1);
   changed_.assign(links.size(), 1);
+  if (apart) {
+    for (std::uint32_t i = 0; i < links.size(); ++i) first_[i] = LinkId{i};
+    return;
+  }
   const std::vector<std::uint64_t> sums = crossings(links.size(), graph);
   std::unordered_map<std::uint64_t, LinkId> last;  // looked up, never iterated
   for (std::uint32_t i = 0; i < links.size(); ++i) {

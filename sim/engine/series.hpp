@@ -12,7 +12,8 @@ namespace stepsim {
 
 class Series {
  public:
-  Series(std::span<const Link> links, const OpGraph& graph);
+  // `apart`: every link is a series by itself, crossed or not, so that each can be looked at.
+  Series(std::span<const Link> links, const OpGraph& graph, bool apart = false);
 
   // The link that stands for the series of this one. A link that no flow crosses has none.
   bool used(LinkId id) const { return first_[index(id)] != unused; }

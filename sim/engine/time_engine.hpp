@@ -32,4 +32,12 @@ concept TimeEngine =
       engine.slow_engines(rank, slow);
     };
 
+// An engine with these functions is told of every operation when it begins and when it ends, such
+// as one that meters power.
+template <class Engine>
+concept HearsOperations = requires(Engine& engine, const Op& op) {
+  engine.begins(op);
+  engine.ends(op);
+};
+
 }  // namespace stepsim

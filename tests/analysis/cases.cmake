@@ -7,6 +7,16 @@ if(STEPSIM_PYTHON AND TARGET stepsim)
     set_tests_properties(analysis/trace_events_${scenario} PROPERTIES LABELS analysis SKIP_RETURN_CODE 77)  # no h5py
   endforeach()
 endif()
+# The same for PajeNG: the rules that its reader has, and the reader itself where it is installed.
+if(STEPSIM_PYTHON AND TARGET stepsim)
+  foreach(scenario llama32-3b-sft-zero3 mpt7b-zero3-offload llama33-70b-pipeline)  # the last: sends that overlap
+    add_test(NAME analysis/paje_${scenario}
+      COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_paje.py
+              $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/paje/${scenario} ${scenario})
+    set_tests_properties(analysis/paje_${scenario} PROPERTIES LABELS analysis SKIP_RETURN_CODE 77)  # no h5py
+  endforeach()
+  set_tests_properties(analysis/paje_llama33-70b-pipeline PROPERTIES LABELS "analysis;slow")
+endif()
 # Memory as PyTorch's allocator would record it: with room, with segments that expand, over stages, and without room in either way.
 if(STEPSIM_PYTHON AND TARGET stepsim)
   foreach(words llama32-3b-sft-zero3 mpt7b-zero2 llama33-70b-pipeline mpt7b-zero2-oom

@@ -47,6 +47,7 @@ MORE = [
     (["report", "tiny.yaml", "-o", "step.html"], ["step.html"]),
     (["report", "table.h5", "-o", "table.html"], ["table.html"]),
     (["export", "tiny.yaml", "--perfetto", "trace.json"], ["trace.json"]),
+    (["export", "run.h5", "--as", "paje", "-o", "trace.paje"], ["trace.paje"]),
     (["export", "run.h5", "--memory-viz", "memory.pickle"], ["memory.pickle"]),
     (["export", "llama32-3b-sft-zero3", "--as", "deepspeed", "-o", "zero.json"], ["zero.json"]),
     (["import", "zero.json", "--model", "llama-3.2-1b", "--cluster", "h100-8"], []),

@@ -77,6 +77,7 @@ kept("run over DeepSpeed's file" zero.json zero.json run tiny.yaml --set strateg
 kept("report over its run" run.h5 run.h5 report run.h5 -o run.h5)
 kept("report over its scenario" tiny.yaml link.yaml report tiny.yaml -o link.yaml)
 kept("export over its run" run.h5 run.h5 export run.h5 --perfetto run.h5)
+kept("export for PajeNG over its run" run.h5 run.h5 export run.h5 --as paje -o run.h5)
 kept("export of memory over its run" run.h5 run.h5 export run.h5 --memory-viz run.h5)
 kept("export over its scenario" tiny.yaml tiny.yaml export tiny.yaml --perfetto tiny.yaml)
 kept("merge over its shard" table.h5 table.h5 merge table.h5 -o table)

@@ -190,7 +190,7 @@ cli("pairs whose loss is Liger's as a file of Axolotl" ARGS ${liger} --set job.m
 cli("a GRPO scenario that verl would refuse" ARGS export grpo-32b-12-nodes --as verl -o out/own.sh CODE 2
   ERROR_MATCHES "^stepsim: --as verl: what it would say is refused when it is read: out/own.sh:14: data.train_batch_size: verl refuses 8 prompts x 8 responses, which 48 does not divide .*: expected 6 or 12 prompts\n$")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
-  ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, simgrid, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
+  ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, paje, simgrid, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
   ERROR "-o FILE is missing: where the file goes")
 cli("a trace and a file at once" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan --perfetto x CODE 2

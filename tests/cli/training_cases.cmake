@@ -315,6 +315,9 @@ cli("run with a price and a power" ARGS run llama32-3b-sft-zero3 --samples 0 --b
 cli("run with a price as JSON" ARGS run llama32-3b-sft-zero3 --samples 0 --price 2 --json KEYS cost/of cost/gpu_hours cost/price)
 cli("run says in a line what energy a step and the job take" ARGS run llama32-3b-sft-zero3 --samples 0
   OUTPUT "\nenergy +[0-9.]+ [kM]J a step: GPUs [0-9]+ %, hosts [0-9]+ %. [0-9.]+ kWh the whole job\n")
+cli("run says that SimGrid's plugins find the same energy" ARGS run llama33-70b-pipeline --samples 0 --energy
+  OUTPUT "\nplayed by SimGrid [0-9.]+; the engine of our own finds the same[^;]*; SimGrid's plugins find the same energy[^;]*\n$")
+cli("run says in JSON how far SimGrid's plugins agree" ARGS run llama33-70b-pipeline --samples 0 --energy --json KEYS engine/energy_difference)
 cli("run says by cause where the energy goes" ARGS run llama32-3b-sft-zero3 --samples 0 --energy
   OUTPUT "\nwhere the energy goes +energy +share +GPUs +hosts +network\n[- ]+\ncompute +[0-9.]+ [Mk]J +[0-9.]+ %.*\nidle ")
 cli("run with a power of its own says no other" ARGS run llama32-3b-sft-zero3 --samples 0 --power 1200
@@ -598,6 +601,14 @@ cli("export into a folder that is not there" ARGS export llama32-3b-sft-zero3 --
   ERROR "nowhere/step.json: cannot be written: there is no folder \"nowhere\"")
 cli("export of a GRPO run" ARGS export template-grpo --perfetto out/step.json OUTPUT "operations in [0-9]+ slices"
   SHELL "\"$@\" && grep -q generation out/step.json")
+cli("export for PajeNG" ARGS export llama32-3b-sft-zero3 --as paje -o @WORK@/out/step.paje
+  OUTPUT "^@WORK@/out/step.paje: [0-9]+ operations in [0-9]+ states, [0-9.]+ MB\nopen it with PajeNG \\(`pj_dump @WORK@/out/step.paje`\\) or ViTE\n$")
+cli("export of a collective for PajeNG" ARGS export step.h5 --as paje -o out/step.paje
+  SHELL "@BUILD@/stepsim collective all_reduce --cluster h100-8 --nodes 2 --sizes 1MiB -o step.h5 >run.txt && \"$@\" && grep -q 'node1.pcie' out/step.paje"
+  OUTPUT "operations in [0-9]+ states, ")
+cli("export of a GRPO run for PajeNG" ARGS export template-grpo --as paje -o out/step.paje OUTPUT "operations in [0-9]+ states"
+  SHELL "\"$@\" && grep -q generation out/step.paje")
+cli("export for PajeNG to nowhere" ARGS export llama32-3b-sft-zero3 --as paje CODE 2 ERROR "-o FILE is missing: where the file goes")
 cli("export of a scenario's memory" ARGS export llama32-3b-sft-zero3 --memory-viz @WORK@/out/memory.pickle
   OUTPUT "^@WORK@/out/memory.pickle: [0-9]+ requests of rank 0, 42.3 GB at the peak, [0-9.]+ GB in segments\nopen it at https://pytorch.org/memory_viz\n$")
 cli("export of the memory of another stage" ARGS export llama33-70b-pipeline --memory-viz @WORK@/out/memory.pickle --rank 3

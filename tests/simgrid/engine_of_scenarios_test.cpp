@@ -1,4 +1,5 @@
-// Both engines find the same times of whatever the catalogue can be asked.
+// Both engines find the same times, and SimGrid's plugins the same energy, of whatever the
+// catalogue can be asked.
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "analysis/studies/predict/prediction.hpp"
@@ -16,7 +17,8 @@ const Player both(EngineChoice::both);
 
 }  // namespace
 
-TEST_CASE("every step of the catalogue has the same trace under SimGrid", "[simgrid][slow]") {
+TEST_CASE("every step of the catalogue has the same trace and energy under SimGrid",
+          "[simgrid][slow]") {
   std::size_t steps = 0, jobs = 0;
   for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA)) {
     CAPTURE(name);
@@ -27,8 +29,9 @@ TEST_CASE("every step of the catalogue has the same trace under SimGrid", "[simg
       CHECK(p.played_by.simgrid > 0);
       ++jobs;
     } else {
-      const PlayedBy by = predict(scenario, Kept::run, {.player = both}).played_by;
+      const PlayedBy by = predict(scenario, Kept::run, {.player = both, .metered = true}).played_by;
       CHECK((by.simgrid == 1 && by.own == 0));
+      CHECK(by.energy_difference.has_value() == power_of(scenario.cluster).has_value());
       ++steps;
     }
   }

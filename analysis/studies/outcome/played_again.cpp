@@ -16,7 +16,8 @@ constexpr double agreed = 1e-9;  // share of a step
 }  // namespace
 
 PlayedBy play_again(const std::string& data, const std::string& scenario,
-                    std::span<const Setting> settings, double step_time, const Player& player) {
+                    std::span<const Setting> settings, double step_time, const Player& player,
+                    bool metered) {
   const Scenario loaded = load_scenario(data, scenario, settings);
   Seconds now;
   PlayedBy by;
@@ -25,7 +26,8 @@ PlayedBy play_again(const std::string& data, const std::string& scenario,
     now = p.step_time;
     by = p.played_by;
   } else {
-    const ReplayedStep step = replay_step(step_input(loaded), {.player = player});
+    const ReplayedStep step =
+        replay_step(step_input(loaded), {.player = player, .metered = metered});
     now = step.trace.makespan;
     by = step.trace.by;
   }

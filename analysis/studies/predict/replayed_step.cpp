@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "analysis/energy.hpp"
 #include "sim/budget.hpp"
 #include "sim/repetition.hpp"
 #include "workloads/strategy/row_lengths.hpp"
@@ -90,6 +91,15 @@ void refuse_too_many(StepProgram& program, RankPart& rank, Written written) {
                  "take fewer micro-batches (job.gradient_accumulation)");
 }
 
+// Plays the program, and has it metered where that is asked for and files say what parts draw.
+Trace play(const StepProgram& program, const Cluster& cluster, Watched watched,
+           const Replaying& how) {
+  const auto power = how.metered ? power_of(cluster) : std::nullopt;
+  const Draws draws{.rank = power.value_or(RankPower{})};
+  return how.player.play(program.traffic.folded.platform, program.graph, watched,
+                         power ? &draws : nullptr);
+}
+
 // Replays a few micro-batches and says what comes again. Returns false where nothing does.
 bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, const Replaying& how) {
   StepProgram& program = step.program;
@@ -98,7 +108,7 @@ bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, const Replay
   const double mapped = program.resident.mapped_before_update;
   write_few(program, rank, few.batches, how.free);
   if (mapped != program.resident.mapped_before_update) return false;
-  step.trace = how.player.play(program.traffic.folded.platform, program.graph, Watched::times);
+  step.trace = play(program, rank.input.cluster, Watched::times, how);
   const auto repeat = find_repeat(shorter, program.graph, step.trace);
   if (!repeat) return false;
   step.trace.repeat = *repeat;
@@ -114,13 +124,20 @@ void replay_written(ReplayedStep& step, RankPart& rank, Watched watched, const R
   const Written written = watched == Watched::times ? Written::figures : Written::whole;
   refuse_too_many(step.program, rank, written);
   write_few(step.program, rank, 0, how.free, written);
-  step.trace = how.player.play(step.program.traffic.folded.platform, step.program.graph, watched);
+  step.trace = play(step.program, rank.input.cluster, watched, how);
   step.operations = step.program.graph.size();
 }
 
-}  // namespace
+// The meters saw one rank of each lane, and a stretch that comes again once; so does the integral
+// that they are held against.
+void compare_energy(ReplayedStep& step, const Cluster& cluster, const Replaying& how) {
+  if (step.trace.meters.gpus.empty()) return;
+  const std::size_t lanes = step.program.traffic.folded.lane_sizes.size();
+  how.player.compare_energy(step.trace,
+                            meters_of(step.program.graph, step.trace, lanes, *power_of(cluster)));
+}
 
-ReplayedStep replay_step(const StepInput& input, const Replaying& how) {
+ReplayedStep replayed(const StepInput& input, const Replaying& how) {
   RankPart rank = rank_part(input);
   ReplayedStep step{.program = prepare_step(rank, how.folding), .trace = {}};
   if (how.folding == Folding::automatic)
@@ -130,10 +147,19 @@ ReplayedStep replay_step(const StepInput& input, const Replaying& how) {
   return step;
 }
 
+}  // namespace
+
+ReplayedStep replay_step(const StepInput& input, const Replaying& how) {
+  ReplayedStep step = replayed(input, how);
+  compare_energy(step, input.cluster, how);
+  return step;
+}
+
 ReplayedStep replay_whole_step(const StepInput& input, const Replaying& how) {
   RankPart rank = rank_part(input);
   ReplayedStep step{.program = prepare_step(rank, how.folding), .trace = {}};
   replay_written(step, rank, Watched::everything, how);
+  compare_energy(step, input.cluster, how);
   return step;
 }
 

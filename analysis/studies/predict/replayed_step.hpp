@@ -21,6 +21,7 @@ struct Replaying {
   Folding folding = Folding::automatic;
   CauseSet free{};  // causes that cost nothing
   Player player{};
+  bool metered = false;  // SimGrid's replays meter energy, which is compared with the integral
 };
 // Replays the step with times alone.
 ReplayedStep replay_step(const StepInput& input, const Replaying& how);

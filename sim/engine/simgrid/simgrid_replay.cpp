@@ -11,8 +11,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <simgrid/engine.h>  // version.h leans on what it includes
-#include <simgrid/version.h>
 
 #include <algorithm>
 #include <bit>
@@ -23,7 +21,6 @@
 #include <optional>
 #include <simgrid/kernel/ProfileBuilder.hpp>
 #include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
@@ -35,50 +32,11 @@
 #include "sim/engine/occupancy.hpp"
 #include "sim/engine/ready_loop.hpp"
 #include "sim/engine/series.hpp"
+#include "sim/engine/simgrid/energy_meters.hpp"
+#include "sim/engine/simgrid/versions.hpp"
 
 namespace stepsim {
 namespace {
-
-namespace sg4 = simgrid::s4u;
-
-// SimGrid 4 gave other names to what builds a platform, and completions to each kind of activity.
-// These functions are all that differs between the versions.
-#if SIMGRID_VERSION_MAJOR >= 4
-sg4::NetZone* add_zone(const char* name) {
-  return sg4::Engine::get_instance()->get_netzone_root()->add_netzone_full(name);
-}
-sg4::Host* add_host(sg4::NetZone& zone, const std::string& name, const auto& speed) {
-  return zone.add_host(name, speed);
-}
-sg4::Link* add_link(sg4::NetZone& zone, const std::string& name, double width) {
-  return zone.add_link(name, width);
-}
-void add_route(sg4::NetZone& zone, const sg4::Host* from, const sg4::Host* to,
-               const std::vector<sg4::LinkInRoute>& route) {
-  zone.add_route(from, to, route, false);
-}
-void on_completion(const auto& callback) {
-  sg4::Exec::on_completion_cb(callback);
-  sg4::Comm::on_completion_cb(callback);
-}
-#else
-sg4::NetZone* add_zone(const char* name) {
-  return sg4::create_full_zone(name);
-}
-sg4::Host* add_host(sg4::NetZone& zone, const std::string& name, const auto& speed) {
-  return zone.create_host(name, speed);
-}
-sg4::Link* add_link(sg4::NetZone& zone, const std::string& name, double width) {
-  return zone.create_link(name, width);
-}
-void add_route(sg4::NetZone& zone, const sg4::Host* from, const sg4::Host* to,
-               const std::vector<sg4::LinkInRoute>& route) {
-  zone.add_route(from->get_netpoint(), to->get_netpoint(), nullptr, nullptr, route, false);
-}
-void on_completion(const auto& callback) {
-  sg4::Activity::on_completion_cb(callback);
-}
-#endif
 
 // SimGrid treats remaining work below 1e-10 units as done. In picoseconds that is nothing; in
 // seconds it would be a visible part of a short kernel.
@@ -194,12 +152,16 @@ simgrid::kernel::profile::Profile* profile_of(const std::string& name, std::vect
 // Machine builds hosts and links in SimGrid for the devices and paths of a program.
 class Machine {
  public:
-  Machine(const Platform& platform, const OpGraph& graph, const Occupancy& occupancy)
-      : platform_(platform), units_(units_per_byte(graph)), series_(platform.links, graph) {
+  Machine(const Platform& platform, const OpGraph& graph, const Occupancy& occupancy,
+          EnergyMeters* meters)
+      : platform_(platform),
+        units_(units_per_byte(graph)),
+        meters_(meters),
+        series_(platform.links, graph, meters != nullptr && meters->apart()) {
     zone_ = add_zone("cluster");
-    for (const Device& device : platform.devices) {
-      sg4::Host* host = add_host(*zone_, names_.of(device.name),
-                                 occupancy.rates(device, device.speed * work_per_second));
+    for (Rank rank = 0; rank < platform.devices.size(); ++rank) {
+      const Device& device = platform.devices[rank];
+      sg4::Host* host = add_device(rank, occupancy.rates(device, device.speed * work_per_second));
       if (!device.changes.empty())
         host->set_speed_profile(
             profile_of("speed of " + host->get_name(), device.changes, plays_on_,
@@ -225,7 +187,10 @@ class Machine {
   void stop_changes() { plays_on_ = false; }
   sg4::Host* device(Rank rank) const { return devices_[rank]; }
 
-  void set_compute(Rank rank, std::size_t state) { devices_[rank]->set_pstate(state); }
+  void set_compute(Rank rank, std::size_t state) {
+    if (meters_ != nullptr) return meters_->set_speed(rank, state);
+    devices_[rank]->set_pstate(state);
+  }
   void slow_engines(Rank rank, bool slow) {
     const Device& device = platform_.devices[rank];
     for (const LinkId id : device.engines) {
@@ -239,6 +204,15 @@ class Machine {
   }
 
  private:
+  sg4::Host* add_device(Rank rank, const std::vector<double>& rates) {
+    const std::string name = names_.of(platform_.devices[rank].name);
+    if (meters_ == nullptr) return add_host(*zone_, name, rates);
+    sg4::Host* host = add_host(*zone_, name, meters_->speeds(rank, rates));
+    meters_->watch(rank, host, rates.size());
+    meters_->add_standing(*zone_, names_.of("node of " + name), names_.of("port of " + name));
+    return host;
+  }
+
   void collect_routes(const OpGraph& graph) {
     for (const Pattern& pattern : graph.patterns())
       for (const Round& round : pattern.rounds)
@@ -255,6 +229,8 @@ class Machine {
       sources_.push_back(add_host(*zone_, names_.of(fmt::format("from {}", i)), 1.0));
       targets_.push_back(add_host(*zone_, names_.of(fmt::format("to {}", i)), 1.0));
     }
+    if (meters_ != nullptr && meters_->apart())
+      for (std::uint32_t i = 0; i < links_.size(); ++i) open(LinkId{i});
     std::vector<sg4::LinkInRoute> route;
     for (std::size_t id = 0; id < routes_.size(); ++id) {
       route.clear();
@@ -273,6 +249,7 @@ class Machine {
     link->set_sharing_policy(sg4::Link::SharingPolicy::NONLINEAR,
                              [this, id](double, int) { return units_ * series_.width(id); });
     follow_changes(id, link, stated);
+    if (meters_ != nullptr) meters_->watch(id, link, stated_width);
     return link->set_latency(0)->seal();
   }
 
@@ -304,6 +281,7 @@ class Machine {
 
   const Platform& platform_;
   const double units_;
+  EnergyMeters* const meters_;  // null: nobody asks for energy
   Series series_;
   Names names_;
   bool plays_on_ = true, follows_ = false;
@@ -318,7 +296,8 @@ class Machine {
 // This engine passes time for the ready loop. There is one loop, known when the engine runs.
 class SimGridEngine {
  public:
-  SimGridEngine(const OpGraph& graph, Machine& machine) : graph_(graph), machine_(machine) {}
+  SimGridEngine(const OpGraph& graph, Machine& machine, EnergyMeters* meters)
+      : graph_(graph), machine_(machine), meters_(meters) {}
 
   static double now() { return sg4::Engine::get_clock(); }
 
@@ -348,17 +327,28 @@ class SimGridEngine {
   void set_compute(Rank rank, std::size_t state) { machine_.set_compute(rank, state); }
   void slow_engines(Rank rank, bool slow) { machine_.slow_engines(rank, slow); }
 
+  void begins(const Op& op) {
+    if (meters_ != nullptr) meters_->begins(op);
+  }
+  void ends(const Op& op) {
+    if (meters_ != nullptr) meters_->ends(op);
+  }
+
   Trace run(ReadyLoop<SimGridEngine>& loop, sg4::Engine& engine, std::optional<double> lost_at) {
     loop_ = &loop;
     on_completion([this](const sg4::Activity& activity) { completed(activity); });
     loop.begin();
+    settled();
     if (lost_at)
       engine.run_until(*lost_at);
     else
       engine.run();
     // SimGrid complains of handles that end before what they are of: these end with the process.
     for (Slot& slot : slots_) slot.activity.detach();
-    return loop.take();
+    Trace trace = loop.take();
+    if (meters_ != nullptr)
+      trace.meters = read_ ? std::move(*read_) : meters_->read(trace.makespan.value);
+    return trace;
   }
 
  private:
@@ -380,7 +370,15 @@ class SimGridEngine {
 
   void settle() {
     loop_->settle();
-    if (loop_->done()) machine_.stop_changes();
+    settled();
+  }
+
+  // The clock goes on after the program where neighbours still send: meters are read before.
+  void settled() {
+    if (meters_ != nullptr) meters_->settle();
+    if (!loop_->done()) return;
+    machine_.stop_changes();
+    if (meters_ != nullptr && !read_) read_ = meters_->read(now());
   }
 
   void completed(const sg4::Activity& activity) {
@@ -396,6 +394,8 @@ class SimGridEngine {
 
   const OpGraph& graph_;
   Machine& machine_;
+  EnergyMeters* const meters_;
+  std::optional<Meters> read_;
   ReadyLoop<SimGridEngine>* loop_ = nullptr;
   std::deque<Slot> slots_;  // stay where they are: activities point to theirs
   std::vector<Slot*> free_;
@@ -404,15 +404,18 @@ class SimGridEngine {
 }  // namespace
 
 Trace simgrid_replay(const Platform& platform, const OpGraph& graph, Watched watched,
-                     std::span<const std::string> settings) {
+                     std::span<const std::string> settings, const Draws* draws) {
   validate(platform);
   validate(graph, platform);
   claim_process();
   sg4::Engine engine = started_engine(settings);
   std::signal(SIGINT, SIG_DFL);  // SimGrid's own handler would end with 1, which means "no"
   const Occupancy occupancy(graph, platform.devices.size());
-  Machine machine(platform, graph, occupancy);
-  SimGridEngine simgrid(graph, machine);
+  std::optional<EnergyMeters> meters;
+  if (draws != nullptr) meters.emplace(*draws, graph, platform);
+  EnergyMeters* const asked = meters ? &*meters : nullptr;
+  Machine machine(platform, graph, occupancy, asked);
+  SimGridEngine simgrid(graph, machine, asked);
   const Waits waits(graph);
   ReadyLoop<SimGridEngine> loop(
       platform, graph, occupancy, waits, simgrid,
@@ -428,6 +431,6 @@ Trace simgrid_replay(const Platform& platform, const OpGraph& graph, Watched wat
 extern "C" void stepsim_simgrid_replay(const stepsim::Platform& platform,
                                        const stepsim::OpGraph& graph, stepsim::Watched watched,
                                        std::span<const std::string> settings,
-                                       stepsim::Trace& trace) {
-  trace = stepsim::simgrid_replay(platform, graph, watched, settings);
+                                       const stepsim::Draws* draws, stepsim::Trace& trace) {
+  trace = stepsim::simgrid_replay(platform, graph, watched, settings, draws);
 }

@@ -1,0 +1,35 @@
+// This file finds what a page of tracks shows of a run: spans, and arrows from one to another.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "analysis/report/tracks.hpp"
+#include "sim/trace.hpp"
+
+namespace stepsim {
+
+// Rounds to whole nanoseconds, so that a span ends exactly where the next one begins.
+inline double nanoseconds(double seconds) {
+  return std::round(seconds * 1e9);
+}
+
+// An arrow leads to an operation from the last that each rank's host did before it, and to a
+// collective from all work that it waited for.
+struct Arrow {
+  OpId from{};
+  OpId to{};
+  Rank from_rank = 0;
+  Rank to_rank = 0;
+};
+
+struct TracksAndArrows {
+  Tracks tracks;
+  std::vector<Arrow> arrows;  // between operations that have a span of their own
+};
+
+// Spans and ends of arrows are at most `most_events`, unless there are more tracks than that.
+TracksAndArrows tracks_and_arrows(const Run& run, std::size_t most_events);
+
+}  // namespace stepsim
