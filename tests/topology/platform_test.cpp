@@ -97,7 +97,8 @@ TEST_CASE("a dragonfly gives the times of the formula", "[topology]") {
 }
 
 TEST_CASE("a torus gives the times of the formula", "[topology]") {
-  // A ring of six: from each host two others on either side and half of those across, one way.
+  // In a ring of six a cable carries, one way round, one flow to a next host, two flows to hosts
+  // two cables off and three to opposite ones, which all go the same way round.
   const OnPlatform platform(
       cluster_xml(R"(radical="0-5" topology="TORUS" topo_parameters="6")", hosts_are_gpus));
   check_times(platform.load(), 6, 1 + 2 + 3);
