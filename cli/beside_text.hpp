@@ -6,7 +6,7 @@
 
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "scenarios/import/trainer_log.hpp"
+#include "scenarios/foreign/logs/trainer_log.hpp"
 #include "sim/base/record.hpp"
 
 namespace stepsim {

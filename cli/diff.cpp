@@ -9,7 +9,8 @@
 #include "cli/options.hpp"
 #include "cli/scenarios.hpp"
 #include "cli/screen.hpp"
-#include "scenarios/keys/key_differences.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/key_differences.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 

@@ -8,8 +8,8 @@
 
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
-#include "scenarios/import/sources.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
 

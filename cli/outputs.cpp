@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {

@@ -17,6 +17,7 @@
 #include "cli/runs.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

@@ -6,7 +6,8 @@
 
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
-#include "scenarios/keys/resolved.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/resolved.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"

@@ -22,6 +22,7 @@
 #include "cli/runs.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
 

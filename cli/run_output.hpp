@@ -9,7 +9,7 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "cli/job_cost.hpp"
 #include "cli/result_kinds.hpp"
-#include "scenarios/import/trainer_log.hpp"
+#include "scenarios/foreign/logs/trainer_log.hpp"
 
 namespace stepsim {
 

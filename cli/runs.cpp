@@ -5,6 +5,7 @@
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "cli/outputs.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
 

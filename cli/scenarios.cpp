@@ -9,11 +9,11 @@
 #include <sstream>
 
 #include "cli/source_options.hpp"
-#include "scenarios/import/sources.hpp"
-#include "scenarios/keys/resolved.hpp"
-#include "scenarios/run_length.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/read/resolved.hpp"
+#include "scenarios/read/run_length.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "scenarios/scenario.hpp"
-#include "scenarios/scenario_catalog.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 

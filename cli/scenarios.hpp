@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/result_kinds.hpp"
-#include "scenarios/keys/resolved.hpp"
+#include "scenarios/read/resolved.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace stepsim {

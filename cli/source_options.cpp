@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "scenarios/import/source_question.hpp"
-#include "scenarios/import/sources.hpp"
-#include "scenarios/unknown_differences.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/foreign/table/source_question.hpp"
+#include "scenarios/rules/unknown_differences.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/readable.hpp"

@@ -15,7 +15,8 @@
 #include "cli/source_options.hpp"
 #include "cli/sweep_files.hpp"
 #include "cli/sweep_text.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 

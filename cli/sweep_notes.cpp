@@ -8,8 +8,8 @@
 
 #include "cli/result.hpp"
 #include "cli/source_options.hpp"
-#include "scenarios/import/sources.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 

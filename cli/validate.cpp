@@ -12,6 +12,7 @@
 #include "cli/result_kinds.hpp"
 #include "cli/row_tables.hpp"
 #include "cli/screen.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"

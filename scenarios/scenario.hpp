@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "scenarios/assumption.hpp"
-#include "scenarios/observation.hpp"
+#include "scenarios/keys/observation.hpp"
 #include "sim/base/config.hpp"
-#include "topology/catalog.hpp"
+#include "topology/cluster.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/grpo.hpp"
 #include "workloads/model/model.hpp"
@@ -63,22 +63,7 @@ inline StepInput step_input(const Scenario& scenario) {
   return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
 }
 
-inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
-inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
-inline constexpr Shelf optimizer_shelf{"workloads/optimizers", "optimizer"};
-inline constexpr Shelf precision_shelf{"workloads/precisions", "precision"};
-
 // This is a change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;
-
-// Reads a text as a scenario file holds it; `file` is only a name for messages. `stack` changes the
-// stack's file: {"kernels.gemm", "{value: 0.9, grade: fitted, source: a trial}"}.
-Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
-                        const MaybeDraw& draw = {}, std::span<const Setting> stack = {});
-
-// Reads a file, a trace (*.h5), or a name that the catalogue has. Throws UserError with every
-// problem of the file.
-Scenario load_scenario(const std::string& data, const std::string& path_or_name,
-                       std::span<const Setting> settings = {}, const MaybeDraw& draw = {});
 
 }  // namespace stepsim

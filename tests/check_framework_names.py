@@ -8,13 +8,13 @@ NAMES = ("megatron kempner internevo composer foundry litgpt levanter torchtune 
          "deepspeed liger axolotl trl llama-factory openrlhf verl accelerate automodel mosaic xtuner primus").split()
 FOLDERS = "sim topology workloads scenarios analysis cli".split()
 # Readers and writers of a framework's own files, and the tables of keys with their sentences.
-OWN_FORMATS = ("scenarios/import/", "scenarios/export/", "scenarios/keys/")
+OWN_FORMATS = ("scenarios/foreign/", "scenarios/keys/")
 # Keys of a scenario, some of them open-instruct's, and words that name a kernel: deepspeed, deepspeed_zpg, strategy.deepspeed.
 KEYS = re.compile(r"(job\.|strategy\.)?deepspeed(_[a-z]+)*|moe\.kernel")
 # Models that are called like a framework.
 MODELS = re.compile(r"nemotron")
 # Messages that give a rule's reason, examples in help, and the commands that read frameworks' files.
-REASONS = ("scenarios/expert_rules.cpp", "scenarios/offload_rules.cpp", "scenarios/pipeline_rules.cpp", "cli/fit.cpp",
+REASONS = ("scenarios/rules/expert_rules.cpp", "scenarios/rules/offload_rules.cpp", "scenarios/rules/pipeline_rules.cpp", "cli/fit.cpp",
            "cli/export.cpp", "cli/import.cpp", "cli/source_options.hpp", "cli/source_options.cpp")
 
 # Names that are no other word or key: identifiers may not hold them either. Comments may say whose way something is.

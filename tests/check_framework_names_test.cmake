@@ -4,7 +4,7 @@
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 file(WRITE ${WORK}/sim/clean.cpp "// as Megatron has it\nconst char* key = \"strategy.deepspeed\";\n")
-file(WRITE ${WORK}/scenarios/import/own.cpp "const char* name = \"axolotl\";\n")
+file(WRITE ${WORK}/scenarios/foreign/own.cpp "const char* name = \"axolotl\";\n")
 
 function(check code)
   execute_process(COMMAND ${PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_framework_names.py ${WORK}

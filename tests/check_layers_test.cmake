@@ -48,6 +48,30 @@ plant(analysis/studies/predict/later.cpp 1 "#include \"analysis/studies/sweep/sw
 plant(analysis/beside.hpp 1 "#include \"analysis/report/page.hpp\"\n" "analysis/\\./ may not include analysis/report/")
 plant(workloads/shed/new.hpp 1 "" "workloads/ has no room shed")
 plant(workloads/step/alone.cpp 1 "" "there is no workloads/step/alone.hpp" ALONE)
+plant(scenarios/foreign/text/up.cpp 1 "#include \"scenarios/read/entries.hpp\"\n"
+      "scenarios/foreign/text/ may not include scenarios/read/")
+plant(scenarios/keys/beside.cpp 1 "#include \"scenarios/scenario.hpp\"\n" "scenarios/keys/ may not include scenarios/\\./")
+plant(scenarios/foreign/programs/verl/other.cpp 1 "#include \"scenarios/foreign/programs/slime/slime.hpp\"\n"
+      "programs/verl/ may not include scenarios/foreign/programs/slime/: what both need")
+plant(scenarios/foreign/programs/accelerate/later.cpp 1 "#include \"scenarios/foreign/programs/hf/hf.hpp\"\n"
+      "programs/accelerate/ may not include scenarios/foreign/programs/hf/: it comes later")
+plant(scenarios/foreign/new/new.hpp 1 "" "scenarios/ has no room foreign/new")
+plant(cli/beside.cpp 1 "#include \"cli/serve/server.hpp\"\n" "cli/\\./ may not include cli/serve/")
+
+# Every room of a list holds something, but for one, which is an offence.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/check_layers.cmake lists REGEX "^set\\(rooms_")
+foreach(line IN LISTS lists)
+  string(REGEX MATCH "^set\\(rooms_([^ ]+) (.*)\\)$" line "${line}")
+  set(parent ${CMAKE_MATCH_1})
+  separate_arguments(rooms UNIX_COMMAND "${CMAKE_MATCH_2}")
+  foreach(room IN LISTS rooms)
+    if(NOT "${parent}/${room}" STREQUAL "workloads/kernels")
+      file(WRITE ${WORK}/${parent}/${room}/here.hpp "")
+    endif()
+  endforeach()
+endforeach()
+file(WRITE ${WORK}/tests/here.hpp "")
+list(APPEND expected "rooms_workloads names workloads/kernels/, which is empty")
 
 # None of this is an offence.
 file(WRITE ${WORK}/workloads/sharding/zero3/fine.hpp
@@ -67,6 +91,8 @@ const char* page = R"html(<script>
 int operand(int new_size) { return snprintf(nullptr, 0, "") + new_size; }
 void child() { _exit(0); }
 ]=])
+file(WRITE ${WORK}/scenarios/foreign/programs/verl/fine.hpp
+     "#include \"scenarios/foreign/programs/megatron/megatron.hpp\"\n#include \"scenarios/foreign/text/text.hpp\"\n")
 file(WRITE ${WORK}/cli/fine.cpp "#include <boost/program_options.hpp>\nvoid f() { say(\"hello\"); }\n")
 
 execute_process(COMMAND ${CMAKE_COMMAND} -D ROOT=${WORK} -P ${CMAKE_CURRENT_LIST_DIR}/check_layers.cmake

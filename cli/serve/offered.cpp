@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "scenarios/import/opened_source.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/foreign/door/opened_source.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/machine_error.hpp"
 #include "sim/base/whole_file.hpp"

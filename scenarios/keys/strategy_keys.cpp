@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "scenarios/import/deepspeed_version.hpp"
+#include "scenarios/keys/deepspeed_version.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/recipes.hpp"
+#include "scenarios/read/recipes.hpp"
 #include "scenarios/rows/measured.hpp"
 #include "topology/gpu.hpp"
 #include "workloads/grpo/engine_stack.hpp"

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "scenarios/defaults.hpp"
+#include "scenarios/read/defaults.hpp"
 #include "scenarios/rows/row_parts.hpp"
 
 namespace stepsim {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "analysis/studies/explain/explained_side.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

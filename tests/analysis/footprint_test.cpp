@@ -8,6 +8,8 @@
 
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/engine/own/replay.hpp"
 #include "tests/support/catch.hpp"
 #include "workloads/grpo/serving.hpp"

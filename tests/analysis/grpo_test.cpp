@@ -6,6 +6,7 @@
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/metrics.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/engine/own/replay.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/studies/predict/footprint.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

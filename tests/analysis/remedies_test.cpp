@@ -7,6 +7,7 @@
 #include "analysis/studies/outcome/known_changes.hpp"
 #include "analysis/studies/plan/plan_space.hpp"
 #include "analysis/studies/predict/footprint_text.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/lists.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -10,6 +10,7 @@
 #include "analysis/studies/explain/explain.hpp"
 #include "analysis/studies/explain/explained_side.hpp"
 #include "analysis/studies/explain/summary.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

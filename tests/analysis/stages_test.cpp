@@ -2,6 +2,7 @@
 #include "analysis/studies/predict/stages.hpp"
 
 #include "analysis/studies/predict/prediction.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/worker.hpp"
 

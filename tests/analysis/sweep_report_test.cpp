@@ -7,6 +7,7 @@
 #include "analysis/studies/sweep/sweep.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "analysis/studies/sweep/sweep_reading.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -14,8 +14,8 @@
 
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
-#include "scenarios/scenario.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/engine/player.hpp"
 #include "tests/support/processor_time.hpp"
 #include "topology/catalog.hpp"

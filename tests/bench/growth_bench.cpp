@@ -11,6 +11,7 @@
 
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/processor_time.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "analysis/studies/sweep/sweep.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/engine/own/replay.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/processor_time.hpp"

@@ -6,7 +6,7 @@
 #include "analysis/report/trace_events.hpp"
 #include "analysis/studies/sweep/sweep_report.hpp"
 #include "analysis/studies/sweep/sweep_table.hpp"
-#include "scenarios/import/relaxed_json.hpp"
+#include "scenarios/foreign/text/relaxed_json.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/csv.hpp"
 #include "sim/base/letters.hpp"

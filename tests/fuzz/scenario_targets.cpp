@@ -2,14 +2,15 @@
 #include <filesystem>
 
 #include "analysis/studies/fidelity/memory_comparison.hpp"
-#include "scenarios/import/accelerate.hpp"
-#include "scenarios/import/deepspeed.hpp"
-#include "scenarios/import/memory_snapshot.hpp"
-#include "scenarios/import/python_values.hpp"
-#include "scenarios/import/shell_words.hpp"
-#include "scenarios/import/sources.hpp"
-#include "scenarios/import/trainer_log.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/foreign/deepspeed/deepspeed.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/foreign/logs/memory_snapshot.hpp"
+#include "scenarios/foreign/logs/trainer_log.hpp"
+#include "scenarios/foreign/programs/accelerate/accelerate.hpp"
+#include "scenarios/foreign/text/python_values.hpp"
+#include "scenarios/foreign/text/shell_words.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_reader.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "workloads/model/hf_config.hpp"
 

@@ -11,12 +11,12 @@
 #include "cli/options.hpp"
 #include "cli/serve/question.hpp"
 #include "cli/source_options.hpp"
+#include "scenarios/read/scenario_reader.hpp"
 #include "scenarios/rows/engine_row.hpp"
 #include "scenarios/rows/expressed_row.hpp"
 #include "scenarios/rows/grpo_row.hpp"
 #include "scenarios/rows/nccl_output.hpp"
 #include "scenarios/rows/row_catalog.hpp"
-#include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "tests/fuzz/targets.hpp"
 

@@ -1,6 +1,6 @@
 // These tests run steps on a machine that changes meanwhile.
 #include "analysis/studies/predict/prediction.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/exactly.hpp"
 

@@ -1,7 +1,7 @@
 // These tests fold the steps that stacks write, on every node of the catalogue.
 #include "analysis/studies/predict/replayed_step.hpp"
-#include "scenarios/scenario.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/exactly.hpp"
 #include "topology/catalog.hpp"

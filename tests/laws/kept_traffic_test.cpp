@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/studies/predict/prediction.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/read/scenario_reader.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
 

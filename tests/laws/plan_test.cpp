@@ -6,7 +6,8 @@
 
 #include "analysis/studies/plan/plan_search.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/worker.hpp"
 

@@ -6,7 +6,8 @@
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/import/sources.hpp"
+#include "scenarios/foreign/door/sources.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "scenarios/scenario.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"

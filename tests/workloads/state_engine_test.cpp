@@ -1,7 +1,7 @@
 // Engines of models with layers that do not attend: a state for each sequence, whatever its length.
 #include <cmath>
 
-#include "scenarios/entries.hpp"
+#include "scenarios/read/entries.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/grpo_bench.hpp"
 #include "workloads/grpo/serving.hpp"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "topology/catalog.hpp"
 #include "topology/gpu.hpp"
 #include "workloads/strategy/stack.hpp"
 
@@ -167,6 +168,7 @@ struct EngineStack {
   Limits served_on(const Gpu& gpu) const;
 };
 
+inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
 EngineStack read_engine_stack(const Table& table);
 
 }  // namespace stepsim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -87,6 +88,7 @@ struct Optimizer {
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
+inline constexpr Shelf optimizer_shelf{"workloads/optimizers", "optimizer"};
 Optimizer read_optimizer(const Table& table);
 
 }  // namespace stepsim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "topology/catalog.hpp"
 #include "topology/gpu.hpp"
 
 namespace stepsim {
@@ -67,6 +68,7 @@ double bytes_of(ProductType type);
 // A GPU whose peak in that type is no higher than in 16 bits has no units for it.
 bool has_units(const Gpu& gpu, const Precision& precision);
 
+inline constexpr Shelf precision_shelf{"workloads/precisions", "precision"};
 Precision read_precision(const Table& table);
 
 }  // namespace stepsim

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/strategy/job.hpp"
 #include "workloads/strategy/operators.hpp"
 #include "workloads/strategy/strategy.hpp"
@@ -214,6 +215,7 @@ struct Stack {
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 
+inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
 Stack read_stack(const Table& table);
 RowVocabulary read_row_vocabulary(const Table& stack);
 Stack::AttentionShares read_attention_shares(const Table& table);

@@ -10,8 +10,8 @@
 
 #include "analysis/studies/claims/claim_metrics.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
-#include "scenarios/entries.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/read/entries.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {

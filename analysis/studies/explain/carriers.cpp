@@ -5,6 +5,7 @@
 
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/process/worker.hpp"
 

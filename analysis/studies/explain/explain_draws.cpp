@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/studies/explain/explained_side.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

@@ -5,9 +5,10 @@
 #include <optional>
 
 #include "analysis/studies/predict/draws.hpp"
-#include "scenarios/entries.hpp"
-#include "scenarios/keys/key_differences.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/entries.hpp"
+#include "scenarios/read/key_differences.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 

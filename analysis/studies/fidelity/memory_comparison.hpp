@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/studies/predict/footprint.hpp"
-#include "scenarios/import/memory_snapshot.hpp"
+#include "scenarios/foreign/logs/memory_snapshot.hpp"
 
 namespace stepsim {
 

@@ -7,7 +7,8 @@
 
 #include "analysis/studies/fidelity/row_tasks.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
-#include "scenarios/entries.hpp"
+#include "scenarios/read/entries.hpp"
+#include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
 #include "workloads/grpo/decode.hpp"
 #include "workloads/grpo/lengths.hpp"

@@ -10,7 +10,7 @@
 #include "analysis/studies/fidelity/row_tasks.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/quantile.hpp"

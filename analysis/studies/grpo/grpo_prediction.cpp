@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "scenarios/grpo.hpp"
+#include "scenarios/read/grpo.hpp"
 #include "workloads/grpo/serving.hpp"
 
 namespace stepsim {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/keys/resolved.hpp"
+#include "scenarios/read/resolved.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace stepsim {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "analysis/studies/outcome/known_changes.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 

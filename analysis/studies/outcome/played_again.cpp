@@ -7,6 +7,7 @@
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "scenarios/load/load_scenario.hpp"
 
 namespace stepsim {
 namespace {

@@ -8,7 +8,8 @@
 
 #include "analysis/studies/grpo/grpo_memory.hpp"
 #include "analysis/studies/outcome/known_changes.hpp"
-#include "scenarios/keys/resolved.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/resolved.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/program/rank_part.hpp"

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analysis/studies/grpo/grpo_memory.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/process/worker.hpp"

@@ -8,6 +8,7 @@
 
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/sweep/sweep.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

@@ -12,11 +12,12 @@
 #include <span>
 
 #include "analysis/studies/plan/grpo_plans.hpp"
-#include "scenarios/expert_rules.hpp"
-#include "scenarios/import/sources.hpp"
-#include "scenarios/keys/resolved.hpp"
-#include "scenarios/parallel_rules.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/resolved.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
+#include "scenarios/rules/expert_rules.hpp"
+#include "scenarios/rules/parallel_rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/pipeline/stages.hpp"

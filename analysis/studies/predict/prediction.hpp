@@ -10,7 +10,7 @@
 #include "analysis/studies/predict/footprint.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/saving.hpp"
-#include "scenarios/run_length.hpp"
+#include "scenarios/read/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "workloads/step/model_flops.hpp"
 

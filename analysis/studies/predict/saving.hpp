@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/memory_timeline.hpp"
-#include "scenarios/run_length.hpp"
+#include "scenarios/read/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/engine/player.hpp"
 #include "workloads/sharding/saving.hpp"

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "scenarios/import/sources.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantile.hpp"
 #include "sim/base/whole_file.hpp"

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "analysis/studies/sweep/expression.hpp"
-#include "scenarios/entries.hpp"
-#include "scenarios/import/sources.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/read/entries.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

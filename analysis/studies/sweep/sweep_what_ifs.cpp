@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "analysis/studies/outcome/known_changes.hpp"
-#include "scenarios/import/sources.hpp"
-#include "scenarios/scenario_catalog.hpp"
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

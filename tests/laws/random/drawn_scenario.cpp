@@ -10,12 +10,12 @@
 #include <map>
 #include <optional>
 
-#include "scenarios/constants.hpp"
 #include "scenarios/keys/grpo_keys.hpp"
 #include "scenarios/keys/head_keys.hpp"
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
-#include "scenarios/recipes.hpp"
+#include "scenarios/read/constants.hpp"
+#include "scenarios/read/recipes.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/model/hf_config.hpp"

@@ -1,0 +1,292 @@
+#include "scenarios/foreign/door/opened_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <filesystem>
+#include <set>
+
+#include "scenarios/foreign/programs/trl/python_source.hpp"
+#include "scenarios/foreign/table/mapped_source.hpp"
+#include "scenarios/foreign/text/near_files.hpp"
+#include "scenarios/foreign/text/relaxed_json.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/base/whole_file.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+// Finds a file beside the script, or from here.
+std::optional<std::string> find_file_beside(const std::string& script, const std::string& text) {
+  const std::filesystem::path folder = std::filesystem::path(script).parent_path(), said(text);
+  std::error_code failed;
+  for (const auto& place : {folder / said, said, folder / said.filename()})
+    if (std::filesystem::is_regular_file(place, failed)) return place.string();
+  return find_above(script, text);
+}
+
+// `own`: how one gets at files that come with the program.
+std::string file_beside(const std::string& script, const ShellWord& word, const std::string& own) {
+  if (!word.unknown.empty())
+    throw UserError({{script, word.line, "",
+                      fmt::format("the name of the file of settings {}",
+                                  unknown_argument_message({"1", word}))}});
+  if (auto file = find_file_beside(script, word.text)) return *file;
+  const std::filesystem::path place = std::filesystem::path(script).parent_path() / word.text;
+  throw UserError({{script, word.line, "",
+                    fmt::format("no file {}, which the training is read from{}{}", place.string(),
+                                own.empty() ? "" : "; ", own)}});
+}
+
+// Returns what the file of settings is that a Python file is given: "scripts/dpo.py --config
+// F.yaml", "src/train.py F.yaml". Null where it is nothing that a program is given.
+const SourceKind* kind_of_given(const std::string& script, const Launch& launch) {
+  if (!launch.program.ends_with(".py")) return nullptr;
+  const Arguments arguments = named_arguments(launch.arguments, script);
+  const Table root = arguments.document.root();
+  const std::string said = root.has("config") && !root.one_line("config").starts_with('[')
+                               ? root.text_or("config", "")
+                           : arguments.others.empty() ? ""
+                                                      : arguments.others.front().text;
+  if (!said.ends_with(".yaml") && !said.ends_with(".yml")) return nullptr;
+  const auto file = find_file_beside(script, said);
+  if (!file) return nullptr;
+  try {
+    const SourceKind* kind = &kind_of(open_document(*file), "");
+    return kind->takes_file ? kind : nullptr;
+  } catch (const UserError&) {  // another program's, and the launch is none that is read here
+    return nullptr;
+  }
+}
+
+// What there is to know of the keys of a kind.
+Document facts_of(const std::string& data, const SourceKind& kind) {
+  return kind.table.empty() ? parse_document("{}", "") : import_facts(data, kind.table);
+}
+
+// Returns key=value, +key=value and ++key=value as arguments.
+std::vector<ShellWord> words_as_arguments(std::vector<ShellWord> words) {
+  for (ShellWord& word : words) {
+    const std::size_t from = word.text.find_first_not_of('+');
+    if (from == std::string::npos || word.text[from] == '-' ||
+        word.text.find('=') == std::string::npos)
+      continue;
+    word.text = fmt::format("--{}", word.text.substr(from));
+  }
+  return words;
+}
+
+// The file of settings that a program is given: by an option, or by a word of its own.
+std::optional<ShellWord> named_file(const SourceKind& kind, const Table& arguments,
+                                    const std::vector<ShellWord>& words) {
+  if (!kind.takes_file) return std::nullopt;
+  if (!kind.file_option.empty() && arguments.has(kind.file_option))
+    return ShellWord{.text = arguments.text(kind.file_option),
+                     .line = arguments.origin(kind.file_option)->line};
+  const bool by_option = kind.sets_keys && !kind.file_option.empty();
+  return words.empty() || by_option ? std::nullopt : std::optional(words.front());
+}
+
+// A Python file that a script starts, or writes with a here-document: what its constructors are
+// told. Nothing where it has none of the trainers.
+struct PythonText {
+  std::string text, file;
+  int first_line = 1;
+};
+std::optional<PythonText> python_of(const std::string& script, const Launch& launch,
+                                    const ShellScript& read) {
+  if (!launch.program.ends_with(".py")) return std::nullopt;
+  const std::filesystem::path program(launch.program);
+  if (const auto written = read.files.find(launch.program); written != read.files.end())
+    return PythonText{written->second.text, script, written->second.line};
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::path(script).parent_path();
+  for (const auto& place : {folder / program, folder / program.filename()})
+    if (std::filesystem::is_regular_file(place, failed))
+      return PythonText{read_text(place.string()), place.string()};
+  return std::nullopt;
+}
+
+std::optional<PythonTraining> python_training(const std::string& data, const PythonText& python,
+                                              const Launch& launch, Settings settings) {
+  PythonQuestion question{.data = data, .file = python.file, .first_line = python.first_line};
+  for (const auto& [key, value] : settings_of_source(settings)) question.given[key] = value;
+  for (const auto& [key, word] : launch.environment)
+    if (word.unknown.empty()) question.environment[key] = word.text;
+  if (launch.gpus) question.processes = *launch.gpus * launch.nodes.value_or(1);
+  const Arguments arguments = named_arguments(launch.arguments, python.file);
+  const Table said = arguments.document.root();
+  for (const std::string& key : said.keys()) {
+    std::string name = key;
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (!said.one_line(key).starts_with('[')) question.said[name] = said.text_or(key, "");
+  }
+  auto training = read_python_training(python.text, question);
+  if (!training) return std::nullopt;
+  // The script's launch overrules what the file would do by itself.
+  training->launch.environment = launch.environment;
+  const bool several = !launch.file.text.empty() || launch.nodes;
+  if (several && !training->launch.why_gpus.empty()) training->launch.gpus.reset();
+  if (several || launch.gpus) training->launch.why_gpus.clear();
+  if (launch.gpus) training->launch.gpus = launch.gpus;
+  if (launch.nodes) training->launch.nodes = launch.nodes;
+  training->launch.gpu = launch.gpu;
+  training->launch.unknown = launch.unknown;
+  if (!launch.file.text.empty()) training->launch.file = launch.file;
+  return training;
+}
+
+// A model is known by the last part of its path, wherever that lies: "$MODELS/Qwen3-8B".
+void name_models(const Table& facts, OpenedSource& opened) {
+  const std::vector<std::string> keys = facts.texts_or("names_model");
+  std::erase_if(opened.unknown, [&](const UnknownArgument& each) {
+    const std::string& tail = each.word.tail;
+    const std::size_t last = tail.find_last_not_of('/');
+    const std::size_t slash = last == std::string::npos ? last : tail.rfind('/', last);
+    if (slash == std::string::npos || !holds(keys, each.key)) return false;
+    opened.document.set(each.key, yaml_quoted(tail.substr(slash + 1, last - slash)));
+    return true;
+  });
+}
+
+// Opens what the program's arguments, or the file that they name, say.
+void open_arguments(const std::string& data, const std::string& script, OpenedSource& opened) {
+  const SourceKind& kind = *opened.kind;
+  const Document facts = facts_of(data, kind);
+  const std::vector<std::string> flags = facts.root().texts_or("flags");
+  const std::vector<ShellWord> words = kind.low_lines
+                                           ? mapped(opened.script->launch.arguments, low_lined)
+                                           : opened.script->launch.arguments;
+  Arguments arguments =
+      named_arguments(kind.sets_keys ? words_as_arguments(words) : words, script, flags);
+  for (const ShellWord& word : arguments.others)
+    if (!word.unknown.empty())
+      opened.script->notes.push_back(
+          fmt::format("line {}: arguments that hang on {} are not read", word.line, word.unknown));
+  opened.unknown = std::move(arguments.unknown);
+  opened.document = std::move(arguments.document);
+  name_models(facts.root(), opened);
+  const Table root = opened.document.root();
+  const auto named = named_file(kind, root, arguments.others);
+  if (!named) return;
+  opened.file = file_beside(script, *named, facts.root().text_or("own_files", ""));
+  Document settings_file = open_document(opened.file);
+  for (const std::string& key : root.keys())
+    if (key != kind.file_option) settings_file.set(key, root.one_line(key));
+  opened.document = std::move(settings_file);
+}
+
+// Opens what the constructors of the Python file that is started say.
+void open_constructors(const std::string& data, const std::string& script, Settings settings,
+                       OpenedSource& opened) {
+  const Launch launch = opened.script->launch;
+  const auto python = python_of(script, launch, opened.script->script);
+  auto training = python_training(data, *python, launch, settings);
+  opened.script->launch = training->launch;
+  opened.document = std::move(training->arguments.document);
+  opened.unknown = std::move(training->arguments.unknown);
+  // A parser of arguments hands them to the trainer; what a constructor is told stands over them.
+  Arguments arguments = named_arguments(mapped(launch.arguments, low_lined), script);
+  const Table told = arguments.document.root();
+  const Table there = opened.document.root();
+  for (const std::string& key : told.keys())
+    if (!there.has(key) && !holds(opened.unknown, key, &UnknownArgument::key))
+      opened.document.set(key, told.one_line(key));
+  for (UnknownArgument& each : arguments.unknown)
+    if (!there.has(each.key) && !holds(opened.unknown, each.key, &UnknownArgument::key))
+      opened.unknown.push_back(std::move(each));
+  opened.file = python->file;
+  opened.script->script.names.insert(training->names.begin(), training->names.end());
+}
+
+// Settings are variables of the script where it has such, else arguments.
+void set_given(Settings given, const std::set<std::string>& names, OpenedSource& opened) {
+  for (const auto& setting : given) {
+    if (names.contains(setting.first)) continue;
+    opened.document.set(setting.first, setting.second);
+    std::erase_if(opened.unknown, [&](const auto& each) { return each.key == setting.first; });
+  }
+}
+
+OpenedSource open_script(const std::string& data, const std::string& file, Settings settings) {
+  const auto given = settings_of_source(settings);
+  const std::string asked = said(settings, source_kind_setting);
+  const double number = count_said(settings, launch_setting, "--launch");
+  const auto kind_in = [&](const Launch& launch, const ShellScript& script) -> const SourceKind* {
+    if (const SourceKind* kind = kind_of(launch, asked)) return kind;
+    if (const SourceKind* kind = kind_of_given(file, launch)) return kind;
+    const auto python = python_of(file, launch, script);
+    return python && python_training(data, *python, launch, settings) ? python_kind() : nullptr;
+  };
+  ScriptSource script =
+      read_script_source({data, file, given,
+                          [&](const Launch& launch, const ShellScript& read) {
+                            return kind_in(launch, read) != nullptr;
+                          },
+                          known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
+  const SourceKind* kind = kind_in(script.launch, script.script);
+  assert(kind != nullptr);  // only launches that have one are taken
+  OpenedSource opened{kind, parse_document("{}", file), file, std::move(script)};
+  if (is_called(*kind, opened.script->launch) || is_told(*kind, opened.script->launch) ||
+      kind_of_given(file, opened.script->launch) != nullptr)
+    open_arguments(data, file, opened);
+  else
+    open_constructors(data, file, settings, opened);
+  set_given(given, opened.script->script.names, opened);
+  return opened;
+}
+
+OpenedSource open_python(const std::string& data, const std::string& file, Settings settings) {
+  auto training = python_training(data, {read_text(file), file}, {}, settings);
+  if (!training)
+    throw UserError({{file, 0, "",
+                      "is a Python file that calls no trainer of transformers or TRL; it was read, "
+                      "not run"}});
+  OpenedSource opened{python_kind(), std::move(training->arguments.document), file,
+                      ScriptSource{{}, std::move(training->launch), {}, {}},
+                      std::move(training->arguments.unknown)};
+  set_given(settings_of_source(settings), training->names, opened);
+  return opened;
+}
+
+}  // namespace
+
+Document open_document(const std::string& file) {
+  if (!file.ends_with(".json")) return read_document(file);
+  return parse_document(without_comments(read_text(file), file), file);
+}
+
+OpenedSource open_source(const std::string& data, const std::string& file, Settings settings) {
+  if (is_shell_script(file)) return open_script(data, file, settings);
+  if (file.ends_with(".py")) return open_python(data, file, settings);
+  if (!said(settings, launch_setting).empty())
+    throw UserError(fmt::format("--launch: {} is no script", file));
+  Document document = open_document(file);
+  const SourceKind& kind = kind_of(document, said(settings, source_kind_setting));
+  if (kind.translate != nullptr)
+    for (const auto& [key, value] : settings_of_source(settings)) document.set(key, value);
+  return {&kind, std::move(document), file};
+}
+
+void refuse_unknown(const SourceQuestion& question, const OpenedSource& opened) {
+  if (opened.unknown.empty()) return;
+  const Document facts = facts_of(question.data, *opened.kind);
+  const Table root = facts.root();
+  std::vector<std::string> spare = root.texts_or("may_be_unknown");
+  if (question.decides("model"))
+    for (const std::string& key : root.texts_or("names_model")) spare.push_back(key);
+  std::vector<std::string> counts = root.texts_or("read");
+  for (const std::string& key : root.texts_or("used")) counts.push_back(key);
+  if (root.is_mapping("keys"))
+    for (const std::string& key : root.table("keys").keys()) counts.push_back(key);
+  std::vector<Problem> problems;
+  for (const UnknownArgument& each : opened.unknown)
+    if (holds(counts, each.key) && !holds(spare, each.key))
+      problems.push_back({opened.file, each.word.line, each.key, unknown_argument_message(each)});
+  if (!problems.empty()) throw UserError(problems);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,53 @@
+// These are the kinds of files of other programs, and of programs that scripts start: they say how
+// each is told.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/foreign/launch/launches.hpp"
+#include "scenarios/foreign/table/source_question.hpp"
+#include "scenarios/foreign/table/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// A kind of file has words that no other has, and words that it has beside one of those. A kind may
+// also be that of a program that a script starts.
+struct SourceKind {
+  std::string_view name, title;
+  std::string_view table{};  // of its keys; empty: its reader knows them
+  std::vector<std::string_view> marks{}, beside{};
+  Translation (*translate)(const SourceQuestion&, const Document&) = nullptr;  // a scenario already
+  std::vector<const char*> programs{};        // "openrlhf.cli.train_*"
+  bool takes_file = false;                    // the program's first word is a file of this kind
+  bool toml = false;                          // only such files are meant
+  std::vector<std::string_view> never{};      // words that it never has
+  bool sets_keys = false;                     // arguments are key=value
+  std::string_view file_option{};             // that names the file, where no word of its own does
+  std::vector<std::string_view> arguments{};  // of programs of any name
+  // One of these has to be there, too; if there are none, any program will do.
+  std::vector<std::string_view> told_beside{};
+  bool low_lines{};  // of its options: --max-length is --max_length
+  bool goes_on{};    // `defaults` names the file that it goes on from, and all else may stand there
+};
+
+const std::vector<SourceKind>& known_kinds();
+// Returns the words of `--from`.
+std::vector<std::string> source_kinds();
+
+// The kind of a file, told by what it holds, or the one that is asked for. Throws UserError when it
+// is none that can be read, or two at once.
+const SourceKind& kind_of(const Document& document, std::string_view asked);
+
+// The kind of what a script starts, by its name, else by its arguments; null where it is none.
+const SourceKind* kind_of(const Launch& launch, const std::string& asked);
+bool is_called(const SourceKind& kind, const Launch& launch);
+bool is_told(const SourceKind& kind, const Launch& launch);
+// Writes "axolotl, openrlhf or trl".
+std::string known_programs();
+// Returns the kind of Python files that call a trainer themselves.
+const SourceKind* python_kind();
+
+}  // namespace stepsim

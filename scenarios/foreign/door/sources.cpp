@@ -1,0 +1,125 @@
+#include "scenarios/foreign/door/sources.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/foreign/door/opened_source.hpp"
+#include "scenarios/foreign/door/source_kinds.hpp"
+#include "scenarios/foreign/table/source_question.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
+
+namespace stepsim {
+namespace {
+
+// Blames the settings for problems of keys that were set: these are no mistake of the file.
+std::vector<Problem> blame_settings(std::vector<Problem> problems, Settings settings) {
+  for (Problem& problem : problems)
+    for (const auto& [key, value] : settings)
+      if (problem.key == key) {
+        problem.file = "--set";
+        problem.line = 0;
+      }
+  return problems;
+}
+
+// Returns the text in quotes of YAML, whatever it holds.
+std::string escaped(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x7f || c == '"' || c == '\\')
+      result += fmt::format("\\x{:02x}", byte);
+    else
+      result += c;
+  }
+  return result + '"';
+}
+
+// Keeps what the launch's environment says of PyTorch's allocator.
+void keep_allocator(const SourceQuestion& question, Translation& translation) {
+  if (question.launch == nullptr) return;
+  for (const std::string name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    const auto place = question.launch->environment.find(name);
+    if (place == question.launch->environment.end()) continue;
+    const ShellWord& said = place->second;
+    if (said.text.find("expandable_segments:True") != std::string::npos &&
+        !question.decides("strategy.expandable_segments"))
+      translation.lines.push_back(
+          {"strategy.expandable_segments", "true", name, said.line, "of the launch's environment"});
+  }
+}
+
+// Tells that a run alone knows how many nodes or GPUs the launcher is told.
+void tell_unknown_counts(const SourceQuestion& question, Translation& translation) {
+  if (question.launch == nullptr) return;
+  for (const UnknownCount& each : question.launch->unknown) {
+    if (question.decides(each.nodes ? "cluster.nodes" : "cluster.gpus_per_node")) continue;
+    const std::string set =
+        each.word.variable.empty() ? "" : fmt::format("--set {}=N or ", each.word.variable);
+    translation.assumptions.push_back(
+        {each.nodes ? "number of nodes" : "GPUs of each node",
+         each.nodes ? "1" : "as if that were not said",
+         fmt::format("{} depends on {}", each.option, each.word.unknown),
+         set + (each.nodes ? "--nodes N" : "--set cluster.gpus_per_node=N")});
+  }
+}
+
+}  // namespace
+
+bool is_script(const std::string& file) {
+  return file.ends_with(".py") || is_shell_script(file);
+}
+
+Document content_of(const std::string& file) {
+  if (!is_script(file)) return open_document(file);
+  Document document = parse_document("{}", file);
+  document.set("script", escaped(read_text(file)));
+  return document;
+}
+
+std::optional<Translation> translate_source(const std::string& data, const std::string& file,
+                                            Settings settings) {
+  OpenedSource opened = open_source(data, file, settings);
+  if (opened.kind->translate == nullptr) {
+    for (const std::string_view key : {set_tokens_setting, set_samples_setting})
+      if (!said(settings, key).empty())
+        throw UserError(
+            "--tokens and --samples-in-set are for files of other programs: a scenario says "
+            "job.tokens or job.samples");
+    return std::nullopt;
+  }
+  SourceQuestion question{.data = data, .file = opened.file, .settings = settings};
+  question.variables = settle_variables(opened.document);
+  question.set_tokens = count_said(settings, set_tokens_setting, "--tokens");
+  question.set_samples = count_said(settings, set_samples_setting, "--samples-in-set");
+  if (question.set_tokens > 0 && question.set_samples > 0)
+    throw UserError(
+        "--tokens and --samples-in-set: both say how much data there is, say one of them; rows "
+        "that are not packed are counted by --samples-in-set");
+  if (opened.script) {
+    question.script = file;
+    question.launch = &opened.script->launch;
+    question.earlier = opened.script->earlier;
+    question.own_program = opened.script->launch.program.ends_with(".py") &&
+                           !is_called(*opened.kind, opened.script->launch);
+  }
+  try {
+    refuse_unknown(question, opened);
+    Translation translation = opened.kind->translate(question, opened.document);
+    keep_allocator(question, translation);
+    tell_unknown_counts(question, translation);
+    for (const UnknownArgument& each : opened.unknown)
+      translation.keys.push_back(
+          {each.key, each.word.line, KeyFate::without_effect, "not known without a run"});
+    if (opened.script)
+      translation.notes.insert(translation.notes.begin(), opened.script->notes.begin(),
+                               opened.script->notes.end());
+    return translation;
+  } catch (const UserError& error) {
+    throw UserError(blame_settings(error.problems(), settings));
+  }
+}
+
+}  // namespace stepsim

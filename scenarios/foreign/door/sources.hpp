@@ -1,0 +1,24 @@
+// These tell by what a file holds which program it is of, and translate it into a scenario.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "scenarios/foreign/table/source_settings.hpp"
+#include "scenarios/foreign/table/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// Returns whether the file is a program's text: that is read for what it starts, never as YAML.
+bool is_script(const std::string& file);
+// Returns what a file holds, to tell it from others: a document; of a script its text under
+// "script".
+Document content_of(const std::string& file);
+
+// Returns nothing when the file is a scenario already. Throws UserError when it is of no kind that
+// can be read, or of two at once.
+std::optional<Translation> translate_source(const std::string& data, const std::string& file,
+                                            Settings settings);
+
+}  // namespace stepsim

@@ -1,0 +1,267 @@
+#include "scenarios/foreign/programs/hf/trainer_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+
+TrainerReader::TrainerReader(const SourceQuestion& question, const Document& source,
+                             const TrainerProgram& program)
+    : question_(question),
+      program_(program),
+      source_(question, source, program.name, program.table) {}
+
+void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
+  source_.put_model(program_.model_key);
+  find_accelerate();
+  GpusOfSource gpus = gpus_of(question_);
+  if (gpus.gpus == 0 && accelerate_) gpus = accelerate_->gpus;
+  if (const GpusOfSource said = own_processes(); said.gpus > 0) gpus = said;
+  launched_ = gpus;
+  if (grpo()) gpus = with_server(source_, grpo_words(), gpus);
+  assume_machine(question_, source_.root(), source_.result(), gpus);
+  source_.look_around();
+  const bool fsdp =
+      (accelerate_ && in_small_letters(accelerate_->sharding) == "fsdp") || source_.says("fsdp");
+  const std::string_view stacks = fsdp    ? "stacks_with_fsdp"
+                                  : liger ? "stacks_with_liger"
+                                          : "stacks";
+  put_stack_of(source_, stacks, liger ? liger_key : "",
+               fmt::format("{}{}", program_.name, fsdp ? " with PyTorch's own sharding" : ""));
+  if (fsdp && liger)
+    source_.without(liger_key, "no stack has Liger's kernels beside PyTorch's own sharding");
+}
+
+void TrainerReader::read_job(const RunWords& run) {
+  const bool kto = program_.training == HfTraining::kto;
+  source_.put("job.method", kto ? "kto" : pairs() ? "dpo" : "sft", program_.method_key);
+  if (pairs()) {
+    const bool stored = source_.on("precompute_ref_log_probs", run.stores_reference);
+    source_.put("job.reference_model",
+                (program_.training == HfTraining::dpo || kto) && !stored ? "true" : "false",
+                stored ? "precompute_ref_log_probs" : program_.method_key);
+    if (stored)
+      source_.without("precompute_ref_log_probs",
+                      "the pass that stores the reference's results comes before the first step");
+  }
+  source_.put("job.sequence",
+              std::to_string(source_.whole(program_.length_key, program_.length, 1, most_tokens)),
+              program_.length_key);
+  packed_ = !pairs() && source_.on(program_.packing_key, program_.packs);
+  source_.put("job.packing", packed_ ? "true" : "false", program_.packing_key);
+  source_.put("job.micro_batch",
+              std::to_string(source_.whole(hf_rows_key, program_.rows, 1, most_rows)), hf_rows_key);
+  source_.put("job.gradient_accumulation",
+              std::to_string(source_.whole(hf_batches_key, program_.batches, 1, most_rows)),
+              hf_batches_key);
+  read_length(run);
+}
+
+void TrainerReader::read_sharding() {
+  const std::string deepspeed = source_.text("deepspeed"), fsdp = source_.text("fsdp");
+  std::int64_t threads = 0;
+  if (accelerate_) {
+    if (!deepspeed.empty() || !fsdp.empty())
+      source_.note("the file of Accelerate decides on the sharding, not the arguments");
+    const AcceleratePut put = put_accelerate(source_, *accelerate_);
+    sharding_ = put.sharding;
+    checkpoints_inside_ = put.checkpointing;
+    threads = put.threads;
+  } else if (const std::string named = source_.text("deepspeed_config"); !named.empty()) {
+    sharding_ = put_deepspeed_file(source_, "deepspeed_config", named);
+  } else if (in_small_letters(deepspeed) == "true") {
+    sharding_ = put_switched_deepspeed();
+  } else if (!deepspeed.empty() && !fsdp.empty()) {
+    source_.problem("deepspeed", "stands beside fsdp: the trainer takes one of them");
+  } else if (!deepspeed.empty()) {
+    const bool by_name = program_.deepspeed_by_name && deepspeed.find('.') == std::string::npos;
+    sharding_ = put_deepspeed_file(source_, "deepspeed", by_name ? deepspeed + ".json" : deepspeed);
+  } else if (fsdp == "fsdp2" && program_.deepspeed_by_name) {
+    sharding_ = put_fsdp(source_, {.key = "fsdp", .strategy = "full_shard", .version = "2"});
+    checkpoints_inside_ = true;
+  } else if (!fsdp.empty() && fsdp != "false") {
+    sharding_ = put_own_fsdp(fsdp);
+  } else {
+    sharding_ = put_replicas(source_, "deepspeed");
+    const bool several = !source_.around().cluster || source_.around().cluster->ranks() > 1;
+    if (question_.launch == nullptr && !program_.accelerate_files.empty() && several)
+      source_.result().assumptions.push_back(
+          {"sharding", "none: each GPU has everything",
+           "neither deepspeed nor fsdp is said; a file of Accelerate may", "--accelerate FILE"});
+  }
+  const std::string optimizer = in_small_letters(source_.text("optim", "adamw_torch_fused"));
+  put_optimizer(source_, "optim", optimizer, sharding_);
+  put_host_threads(source_, sharding_, threads);
+  const bool whole = put_types(source_);
+  if (!sharding_.sharded && !switched_ && !whole) read_loaded();
+}
+
+void TrainerReader::read_checkpointing(std::string_view key, bool full) {
+  source_.put("strategy.checkpointing", full || checkpoints_inside_ ? "full" : "none",
+              full || !checkpoints_inside_ ? key : std::string_view("--config_file"));
+  if (full || checkpoints_inside_) put_reentrant(source_);
+  if (source_.on("torch_compile")) source_.put("strategy.compile", "true", "torch_compile");
+  put_experts(source_, "");
+}
+
+void TrainerReader::read_saves() {
+  const std::string when = in_small_letters(source_.text("save_strategy", "steps"));
+  if (switched_) return;  // it saves at its end
+  const double steps = source_.number("save_steps", 500, 0, 1e12);
+  const auto& cluster = source_.around().cluster;
+  if (when != "steps" || steps < 1 || (cluster && cluster->node.count(PartKind::nvme) == 0)) return;
+  source_.put("job.save.every", fmt::format("{:.0f}", steps), "save_steps");
+  if (source_.on("save_only_model")) source_.put("job.save.states", "false", "save_only_model");
+}
+
+void TrainerReader::read_loaded() {
+  if (program_.loads == TrainerProgram::Loads::raised)
+    return put_loaded(source_, source_.on("pure_bf16") ? Loaded::in_16_bits : Loaded::in_32_bits,
+                      "pure_bf16");
+  if (program_.loads == TrainerProgram::Loads::half)
+    return put_loaded(source_, Loaded::in_16_bits, "deepspeed");
+  const std::string_view key = source_.says("dtype") ? "dtype" : "torch_dtype";
+  const std::string said = source_.text(key);
+  const bool half = said == "auto" || said.find("16") != std::string::npos;
+  const bool adapters = source_.on("use_peft"), few_bits = source_.on("load_in_4bit");
+  // peft keeps adapters in 32 bits, and TRL in 16 beside 4.
+  put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
+             adapters ? "load_in_4bit" : key);
+  if (adapters && !half) source_.put("strategy.lora.frozen", "fp32", key);
+}
+
+TrlGrpoWords TrainerReader::grpo_words() {
+  return {.rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows),
+          .accumulation = source_.whole(hf_batches_key, program_.batches, 1, most_rows),
+          .longest_prompt = source_.whole(program_.prompt_key, 512, 1, most_tokens),
+          .prompt_key = std::string(program_.prompt_key),
+          .rows_key = std::string(hf_rows_key),
+          .launched = launched_};
+}
+
+// The block's keys may begin with "fsdp_", which the trainer takes off.
+ShardingFacts TrainerReader::put_own_fsdp(const std::string& strategy) {
+  const auto said = [&](std::string_view name) {
+    return source_.text(fmt::format("fsdp_config.fsdp_{}", name),
+                        source_.text(fmt::format("fsdp_config.{}", name)));
+  };
+  if (source_.says("fsdp_config"))
+    source_.without("fsdp_config", "keys of a file of their own are not read; a block of them is");
+  checkpoints_inside_ = is_yes(said("activation_checkpointing"));
+  return put_fsdp(source_, {.key = "fsdp",
+                            .strategy = strategy,
+                            .version = said("version"),
+                            .version_key = "fsdp_config",
+                            .reshard = said("reshard_after_forward"),
+                            .reshard_key = "fsdp_config",
+                            .offload = is_yes(said("offload_params")),
+                            .offload_key = "fsdp_config"});
+}
+
+// A program that makes DeepSpeed's settings itself, as DeepSpeed-Chat does (its ds_utils.py).
+ShardingFacts TrainerReader::put_switched_deepspeed() {
+  switched_ = true;
+  const std::int64_t stage = source_.whole("zero_stage", 0, 0, 3);
+  const bool offload = source_.on("offload");
+  source_.put("strategy.zero", std::to_string(stage), "zero_stage");
+  if (stage > 0)
+    source_.put("strategy.zero_optimization.overlap_comm", "true", "deepspeed",
+                "the program's own settings");
+  if (stage == 0 && offload)
+    source_.without("offload", "stage 0 keeps all on the GPU");
+  else if (offload)
+    source_.put("strategy.offload.optimizer", "cpu", "offload");
+  if (stage == 3 && offload) source_.put("strategy.offload.parameters", "cpu", "offload");
+  return {.sharded = stage > 0, .stage_3 = stage == 3, .optimizer_on_host = offload && stage > 0};
+}
+
+// `trl sft` hands keys on to Accelerate, as arguments and from its file.
+bool TrainerReader::hands_on() const {
+  return !program_.accelerate_files.empty() &&
+         (question_.launch == nullptr || question_.launch->program.starts_with("trl "));
+}
+
+GpusOfSource TrainerReader::own_processes() {
+  if (!hands_on() || !source_.says("num_processes")) return {};
+  const std::int64_t gpus = source_.whole("num_processes", 0, 1, most_ranks),
+                     nodes = source_.whole("num_machines", 1, 1, most_ranks);
+  if (gpus == 0 || gpus % nodes == 0)
+    return {gpus, nodes, fmt::format("num_processes: {}", gpus), gpus / nodes};
+  source_.problem("num_processes",
+                  fmt::format("{} machines cannot share {} processes alike", nodes, gpus));
+  return {};
+}
+
+// The file that `accelerate_config` names: one that the program comes with, or a path.
+void TrainerReader::find_named_accelerate() {
+  if (!hands_on() || accelerate_) return;
+  const std::string said = source_.text("accelerate_config");
+  if (said.empty()) return;
+  const std::string folder =
+      data_file(question_.data, fmt::format("scenarios/foreign/{}", program_.accelerate_files));
+  std::vector<std::string> known;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+    known.push_back(entry.path().stem().string());
+  std::sort(known.begin(), known.end());
+  const auto file =
+      holds(known, said) ? fmt::format("{}/{}.yaml", folder, said) : find_beside(question_, said);
+  if (file) {
+    accelerate_ = read_accelerate(*file);
+    return;
+  }
+  source_.problem("accelerate_config",
+                  fmt::format("expected {}, or a file beside this one, found \"{}\"{}",
+                              one_of(known), said, did_you_mean(said, known)));
+}
+
+void TrainerReader::find_accelerate() {
+  find_told_accelerate();
+  find_named_accelerate();
+}
+
+void TrainerReader::find_told_accelerate() {
+  std::string said;
+  for (const auto& [key, value] : question_.settings)
+    if (key == accelerate_setting) said = value;
+  const bool launched = question_.launch != nullptr && !question_.launch->file.text.empty();
+  // What the trainer's own arguments say of the sharding stands over the launcher's options.
+  if (said.empty() && !launched && question_.launch != nullptr &&
+      source_.text("deepspeed").empty() && source_.text("fsdp").empty())
+    accelerate_ = accelerate_of_options(*question_.launch, question_.file);
+  if (said.empty() && launched) said = question_.launch->file.text;
+  if (said.empty()) return;
+  const auto file = find_beside(question_, said);
+  if (!file)
+    throw UserError({{question_.file, launched ? question_.launch->file.line : 0, "",
+                      fmt::format("no file of Accelerate {}, neither beside this file nor from "
+                                  "here",
+                                  said)}});
+  accelerate_ = read_accelerate(*file);
+  if (launched) lay_options_over(*accelerate_, *question_.launch);
+}
+
+void TrainerReader::read_length(const RunWords& run) {
+  const double steps = source_.number(run.steps, -1, -1, 1e12);
+  DataOfSource data{.packed = packed_, .pairs = pairs(), .padding = Padding::longest};
+  if (const auto key = program_.padding_free_key; !key.empty() && source_.on(key)) {
+    data.padding = Padding::none;
+    data.padding_key = key;
+  }
+  data.epochs = source_.number(run.epochs, run.usual_epochs, 0.001, 1e6);
+  data.steps_said = steps > 0;
+  if (data.steps_said)
+    source_.put("job.optimizer_steps", fmt::format("{:.0f}", steps), run.steps);
+  else
+    source_.put("job.epochs", fmt::format("{}", data.epochs), run.epochs);
+  assume_data(question_, data, source_.result());
+}
+
+}  // namespace stepsim

@@ -1,0 +1,186 @@
+#include "scenarios/foreign/programs/hf/trl_grpo.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "scenarios/foreign/table/grpo_source.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+struct Machines {
+  std::int64_t gpus = 1, nodes = 1;
+
+  std::int64_t of_a_node() const { return gpus / nodes; }
+};
+
+struct Server {
+  std::int64_t size = 1, copies = 1;
+  std::string size_key, copies_key;
+
+  std::int64_t gpus() const { return size * copies; }
+};
+
+Server server_of(MappedSource& source, const TrlGrpoWords& words) {
+  Server server;
+  server.size_key = fmt::format("{}tensor_parallel_size", words.server);
+  server.copies_key = fmt::format("{}data_parallel_size", words.server);
+  server.size = source.whole(server.size_key, 1, 1, 64);
+  server.copies = source.whole(server.copies_key, 1, 1, 1 << 10);
+  return server;
+}
+
+std::int64_t nodes_of(const GpusOfSource& learners) {
+  return std::max<std::int64_t>(1, learners.nodes);
+}
+
+// Returns the learners on each node. Those that a launcher starts fill nodes from the first one,
+// and the server is on the rest of the last of these or behind them; else they are on all GPUs but
+// the server's. None: there is no room.
+std::vector<std::int64_t> learners_beside(const GpusOfSource& launched, const Server& server,
+                                          const Machines& machines) {
+  const std::int64_t node = machines.of_a_node();
+  if (launched.gpus <= 0) {
+    if (server.gpus() >= machines.gpus || server.gpus() > node) return {};
+    std::vector<std::int64_t> learners(static_cast<std::size_t>(machines.nodes), node);
+    learners.back() -= server.gpus();
+    return learners;
+  }
+  const std::int64_t nodes = nodes_of(launched), each = launched.gpus / nodes,
+                     behind = (machines.nodes - nodes) * node, beside = node - each;
+  if (nodes > machines.nodes || beside < 0 || server.gpus() > behind + beside) return {};
+  std::vector<std::int64_t> learners(static_cast<std::size_t>(machines.nodes), 0);
+  std::fill_n(learners.begin(), nodes, each);
+  return learners;
+}
+
+// Engines have GPUs of their own on the last node, or work on those of the learners in turn.
+std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
+                           const Machines& machines) {
+  const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
+  const std::string mode_key = trl("vllm_mode"), mode = source.text(mode_key, words.mode);
+  if (mode == "colocate") {
+    source.put("job.layout", "colocated", mode_key);
+    // Unsloth's engine is made with the model, and has half of the GPU unless it is told otherwise:
+    // unsloth/models/loader.py of github.com/unslothai/unsloth @0050c73.
+    const bool unsloth = source.on("fast_inference");
+    const std::string size = trl("vllm_tensor_parallel_size"),
+                      share = unsloth ? std::string("gpu_memory_utilization")
+                                      : trl("vllm_gpu_memory_utilization");
+    source.put("job.vllm_tensor_parallel_size", std::to_string(source.whole(size, 1, 1, 64)), size);
+    source.put("job.vllm_gpu_memory_utilization",
+               fmt::format("{}", source.number(share, unsloth ? 0.5 : 0.3, 0.01, 1)), share);
+    // trl/generation/vllm_generation.py gives the weights up.
+    const bool sleeps = source.on(trl("vllm_enable_sleep_mode"));
+    source.put("job.vllm_sleep_level", sleeps ? "2" : "0", trl("vllm_enable_sleep_mode"),
+               sleeps ? "" : "engines keep their memory while GPUs learn");
+    if (unsloth && !sleeps)
+      source.note("weights that Unsloth's engine and its learner share are counted twice");
+    return machines.gpus;
+  }
+  if (mode != "server") {
+    source.problem(mode_key, fmt::format("expected server or colocate, found \"{}\"", mode));
+    return machines.gpus;
+  }
+  const Server server = server_of(source, words);
+  source.put("job.vllm_tensor_parallel_size", std::to_string(server.size), server.size_key);
+  source.put("job.vllm_num_engines", std::to_string(server.copies), server.copies_key);
+  const std::string share_key = fmt::format("{}gpu_memory_utilization", words.server);
+  source.put("job.vllm_gpu_memory_utilization",
+             fmt::format("{}", source.number(share_key, 0.9, 0.01, 1)), share_key);
+  const std::vector<std::int64_t> learners = learners_beside(words.launched, server, machines);
+  const std::int64_t all = std::accumulate(learners.begin(), learners.end(), std::int64_t{0});
+  if (all <= 0) {
+    source.problem(server.size_key,
+                   fmt::format("a server on {} GPUs leaves no {} on {} x {}: name more "
+                               "with --cluster and --nodes",
+                               server.gpus(),
+                               words.launched.gpus > 0
+                                   ? fmt::format("room for {} learners", words.launched.gpus)
+                                   : std::string("learner"),
+                               machines.nodes, machines.of_a_node()));
+    return 1;
+  }
+  source.put("job.num_learners_per_node", fmt::format("[{}]", fmt::join(learners, ", ")), mode_key,
+             "a server on GPUs of its own, learners on the others");
+  return all;
+}
+
+}  // namespace
+
+GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOfSource learners) {
+  constexpr std::int64_t usual = 8;  // of a node
+  const std::string mode = source.text(fmt::format("{}vllm_mode", words.trainer), words.mode);
+  if (learners.gpus <= 0 || mode != "server") return learners;
+  const std::int64_t server = server_of(source, words).gpus(), nodes = nodes_of(learners);
+  learners.why += fmt::format(", and a server has {} beside them", server);
+  learners.each = 0;
+  learners.learners_alone = true;
+  if (nodes == 1 && learners.gpus + server <= usual) {
+    learners.gpus += server;
+    return learners;
+  }
+  // Nodes are alike.
+  const std::int64_t each = learners.gpus / nodes, more = (server + each - 1) / each;
+  learners.nodes = nodes + more;
+  learners.gpus = each * learners.nodes;
+  return learners;
+}
+
+void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
+  const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
+  const std::string vllm = trl("use_vllm");
+  if (!source.on(vllm) && !source.on("fast_inference"))
+    return source.problem(vllm,
+                          "answers that transformers generates are not modelled; expected "
+                          "true");
+  source.put("job.method", "grpo", "");
+  Machines machines;
+  if (const auto& cluster = source.around().cluster)
+    machines = {static_cast<std::int64_t>(cluster->ranks()),
+                static_cast<std::int64_t>(cluster->nodes)};
+  const std::int64_t learners = put_placement(source, words, machines);
+  const std::string samples_key = trl("num_generations"),
+                    response_key = trl("max_completion_length");
+  const std::int64_t samples = source.whole(samples_key, 8, 2, most_rows),
+                     response = source.whole(response_key, words.response, 1, most_tokens),
+                     together = words.rows * words.accumulation * learners;
+  const std::int64_t rounds = source.whole(trl("num_iterations"), 1, 1, 1 << 10),
+                     steps = source.whole(trl("steps_per_generation"), words.accumulation, 1,
+                                          most_tokens);
+  const std::int64_t generated = words.rows * steps * learners;
+  if (generated % samples != 0)
+    return source.problem(samples_key,
+                          fmt::format("{} completions ({} x {} x {} learners) are no whole number "
+                                      "of groups of {}{}",
+                                      generated, words.rows, steps, learners, samples,
+                                      source.question().launch != nullptr
+                                          ? ""
+                                          : "; --set cluster.gpus_per_node=N says how many GPUs it "
+                                            "is launched on"));
+  source.put("job.num_unique_prompts_rollout", std::to_string(generated / samples), words.rows_key,
+             fmt::format("{} completions in groups of {}", generated, samples));
+  source.put("job.num_samples_per_prompt_rollout", std::to_string(samples), samples_key);
+  source.put("job.max_prompt_token_length", std::to_string(words.longest_prompt), words.prompt_key);
+  source.put("job.response_length", std::to_string(response), response_key);
+  source.put("job.pack_length", std::to_string(words.rows * (words.longest_prompt + response)),
+             words.rows_key,
+             fmt::format("{} rows of {} tokens", words.rows, words.longest_prompt + response));
+  put_updates(source, generated, std::min(together, generated), words.rows_key);
+  if (rounds > 1) source.put("job.num_epochs", std::to_string(rounds), trl("num_iterations"));
+  const bool compared = source.number(trl("beta"), 0, 0, 1e6) > 0;
+  source.put("job.load_ref_policy", compared ? "true" : "false", trl("beta"));
+  if (const double made = source.number("max_steps", -1, -1, 1e12); made > 0)
+    source.put("job.total_episodes", fmt::format("{:.0f}", made * static_cast<double>(together)),
+               "max_steps", fmt::format("{:.0f} of {} completions", made, together));
+  source.put("job.gather_whole_model", "false", "", "weights are gathered tensor by tensor");
+  source.put("job.async_steps", "0", "", "learners and engines work in turn");
+  source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
+  assume_responses(source);
+}
+
+}  // namespace stepsim

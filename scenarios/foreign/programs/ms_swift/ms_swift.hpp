@@ -1,0 +1,13 @@
+// Translates arguments of ms-swift.
+#pragma once
+
+#include "scenarios/foreign/table/source_question.hpp"
+#include "scenarios/foreign/table/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// Throws UserError with all that is wrong with it; what a scenario's reader checks is left to that.
+Translation translate_ms_swift(const SourceQuestion& question, const Document& source);
+
+}  // namespace stepsim

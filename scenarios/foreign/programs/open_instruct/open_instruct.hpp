@@ -1,0 +1,13 @@
+// This reads arguments of open-instruct's grpo_fast.py.
+#pragma once
+
+#include "scenarios/foreign/table/source_question.hpp"
+#include "scenarios/foreign/table/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// Throws UserError with all that is wrong with it; what a scenario's reader checks is left to that.
+Translation translate_open_instruct(const SourceQuestion& question, const Document& source);
+
+}  // namespace stepsim

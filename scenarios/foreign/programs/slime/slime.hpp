@@ -1,0 +1,14 @@
+// This reads scripts of slime: Megatron learns and SGLang answers, on the same GPUs or on their
+// own.
+#pragma once
+
+#include "scenarios/foreign/table/source_question.hpp"
+#include "scenarios/foreign/table/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// Throws UserError with all that is wrong with it; what a scenario's reader checks is left to that.
+Translation translate_slime(const SourceQuestion& question, const Document& source);
+
+}  // namespace stepsim

@@ -1,0 +1,104 @@
+#include "scenarios/foreign/table/named_machines.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "sim/base/letters.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+// GPUs of a node that is called "mi300x-8": the GPU, letters behind it or none, and their number.
+// People leave out what all cards of a maker begin with.
+std::uint32_t gpus_of_node(std::string_view node, std::string_view gpu) {
+  constexpr std::string_view family = "rtx";
+  if (node.starts_with(family) && !gpu.starts_with(family)) node.remove_prefix(family.size());
+  if (!node.starts_with(gpu)) return 0;
+  node.remove_prefix(gpu.size());
+  while (!node.empty() && is_letter(node.front())) node.remove_prefix(1);
+  std::uint32_t count = 0;
+  if (!node.starts_with('-')) return 0;
+  const auto [rest, failed] = std::from_chars(node.data() + 1, node.data() + node.size(), count);
+  return failed == std::errc() && rest == node.data() + node.size() ? count : 0;
+}
+
+std::uint32_t largest_node(const std::string& data, std::string_view gpu) {
+  std::uint32_t largest = 0;
+  for (const std::string& node : names_on(data, node_shelf))
+    largest = std::max(largest, gpus_of_node(node, gpu));
+  return largest;
+}
+
+// Finds the smallest node with so many GPUs, or several of the largest.
+void find_node(const std::string& data, std::string_view gpu, NamedMachine& machine) {
+  std::uint32_t largest = 0, smallest = 0;
+  std::string of_largest, of_smallest;
+  for (const std::string& node : names_on(data, node_shelf)) {
+    const std::uint32_t count = gpus_of_node(node, gpu);
+    if (count > largest) {
+      largest = count;
+      of_largest = node;
+    }
+    if (count >= machine.gpus && (smallest == 0 || count < smallest)) {
+      smallest = count;
+      of_smallest = node;
+    }
+  }
+  if (smallest > 0) {
+    machine.node = of_smallest;
+    machine.whole = smallest == machine.gpus;
+  } else if (largest > 0 && machine.gpus % largest == 0) {
+    machine.node = of_largest;
+    machine.nodes = machine.gpus / largest;
+  }
+}
+
+// Sizes of models are written alike: "8x22b".
+bool is_size(std::string_view word) {
+  return word.size() > 1 && (word.back() == 'b' || word.back() == 'm') &&
+         std::all_of(word.begin(), word.end() - 1, is_digit);
+}
+
+}  // namespace
+
+std::optional<NamedMachine> machine_in_name(const std::string& data, std::string_view name) {
+  const std::string text = in_small_letters(name);
+  for (std::size_t x = text.find('x', 1); x != std::string::npos; x = text.find('x', x + 1)) {
+    std::size_t begin = x, end = x + 1;
+    while (begin > 0 && is_digit(text[begin - 1])) --begin;
+    while (end < text.size() && is_letter_or_digit(text[end])) ++end;
+    const std::string_view gpu = std::string_view(text).substr(x + 1, end - x - 1);
+    if (begin == x || (begin > 0 && is_letter_or_digit(text[begin - 1])) || gpu.size() < 2 ||
+        is_size(gpu) || std::none_of(gpu.begin(), gpu.end(), is_digit))
+      continue;
+    NamedMachine machine{.words = std::string(name.substr(begin, end - begin))};
+    std::from_chars(text.data() + begin, text.data() + x, machine.gpus);
+    if (machine.gpus == 0 || machine.gpus > 1u << 16) continue;
+    find_node(data, gpu, machine);
+    return machine;
+  }
+  return std::nullopt;
+}
+
+std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_view name,
+                                        std::uint32_t gpus) {
+  const std::string text = in_small_letters(name);
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && is_letter_or_digit(text[end])) ++end;
+    const std::string_view word = std::string_view(text).substr(begin, end - begin);
+    const bool letters = std::any_of(word.begin(), word.end(), is_letter);
+    const bool digits = std::any_of(word.begin(), word.end(), is_digit);
+    if (word.size() >= 3 && letters && digits && !is_size(word)) {
+      NamedMachine machine{.words = std::string(name.substr(begin, end - begin)), .gpus = gpus};
+      if (gpus == 0) machine.gpus = largest_node(data, word);
+      if (machine.gpus > 0) find_node(data, word, machine);
+      if (!machine.node.empty()) return machine;
+    }
+    begin = std::max(end, begin + 1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepsim

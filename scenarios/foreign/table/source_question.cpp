@@ -1,0 +1,50 @@
+#include "scenarios/foreign/table/source_question.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "scenarios/read/constants.hpp"
+#include "scenarios/read/entries.hpp"
+#include "scenarios/scenario.hpp"
+#include "workloads/model/hf_config.hpp"
+#include "workloads/model/model_catalog.hpp"
+
+namespace stepsim {
+
+bool SourceQuestion::decides(std::string_view path) const {
+  return std::any_of(settings.begin(), settings.end(), [&](const auto& setting) {
+    const std::string& key = setting.first;
+    return path == key || (path.starts_with(key) && path[key.size()] == '.');
+  });
+}
+
+SourceSurroundings surroundings_of(const SourceQuestion& question, const Document& so_far) {
+  Document document = parse_document(so_far.canonical(), question.file);
+  for (const auto& [key, value] : question.settings)
+    if ((key.starts_with("cluster") || key == "model") && !names_constant(key))
+      document.set(key, value);
+  for (const std::string_view count : {"cluster.nodes", "cluster.gpus_per_node"})
+    if (const auto so_many = so_far.peek(count); so_many && !document.peek(count))
+      document.set(count, *so_many);
+  SourceSurroundings found;
+  try {
+    const Table root = document.root();
+    const Names names = read_names(question.data, root, root.table("cluster"), question.file);
+    if (!names.cluster.name.empty()) found.cluster = load_cluster(question.data, names.cluster);
+    if (!names.model.empty())
+      found.model = load_model(question.data, names.model);
+    else if (root.is_mapping("model"))
+      found.model = read_hf_config(root.table("model"), "the model");
+  } catch (const UserError&) {  // said again, and better, when the scenario is read
+  }
+  return found;
+}
+
+std::string first_stack(const std::string& data, const std::vector<std::string>& names) {
+  const std::vector<std::string> present = names_on(data, stack_shelf);
+  for (const std::string& name : names)
+    if (std::find(present.begin(), present.end(), name) != present.end()) return name;
+  return names.empty() ? "" : names.back();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,48 @@
+// A question is what is asked of a file of another program: the file, and what the command line
+// says besides.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "scenarios/foreign/launch/file_variables.hpp"
+#include "scenarios/foreign/launch/launches.hpp"
+#include "scenarios/foreign/table/source_settings.hpp"
+#include "sim/base/config.hpp"
+#include "topology/cluster.hpp"
+#include "workloads/model/model.hpp"
+
+namespace stepsim {
+
+struct SourceQuestion {
+  std::string data;
+  std::string file;
+  // These are keys of the scenario, which will stand over what is translated: {"job.fill", "0.9"}.
+  std::span<const std::pair<std::string, std::string>> settings;
+  double set_tokens = 0;                  // of the data set, once; 0: not said
+  double set_samples = 0;                 // rows or pairs of the data set; 0: not said
+  const Launch* launch = nullptr;         // of a script; null: the file is no script
+  std::vector<EarlierLaunch> earlier{};   // launches before it in the same script
+  std::vector<FileVariable> variables{};  // of the file, that count with their defaults
+  std::string script{};                   // that starts the training; empty: none does
+  bool own_program = false;               // that it starts: known by its arguments, not by its name
+
+  // Returns whether a setting decides on this key: the key itself, or a block that holds it.
+  bool decides(std::string_view path) const;
+};
+
+// Surroundings are what can be known before the scenario is read. Wrong names are left to that
+// reading, which has the messages for them.
+struct SourceSurroundings {
+  std::optional<Cluster> cluster;
+  std::optional<Model> model;
+};
+SourceSurroundings surroundings_of(const SourceQuestion& question, const Document& so_far);
+
+// The first of these stacks that the catalogue has.
+std::string first_stack(const std::string& data, const std::vector<std::string>& names);
+
+}  // namespace stepsim

@@ -1,0 +1,685 @@
+#include "scenarios/foreign/text/shell_words.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <deque>
+#include <filesystem>
+#include <optional>
+
+#include "scenarios/foreign/text/near_files.hpp"
+#include "scenarios/foreign/text/shell_expansion.hpp"
+#include "scenarios/foreign/text/shell_syntax.hpp"
+#include "scenarios/foreign/text/slurm_words.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/whole_file.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t most_commands = 5000, most_turns = 64;
+constexpr int deepest_call = 24;
+
+// A verdict is what a command would end with. `ran`: it is a program, which is taken to do well,
+// but not where an `if` asks for it.
+enum class Verdict : std::uint8_t { yes, no, open, ran };
+
+Verdict verdict(bool value) {
+  return value ? Verdict::yes : Verdict::no;
+}
+Verdict turned(Verdict value, bool negated) {
+  if (!negated || value == Verdict::open) return value;
+  if (value == Verdict::ran) return Verdict::open;
+  return verdict(value == Verdict::no);
+}
+
+bool has_unknown(const ShellText& text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](const Letter& letter) { return letter.unknown >= 0; });
+}
+
+// ---- tests ----
+
+using Fields = std::span<const ShellText>;
+
+std::optional<std::int64_t> whole_in(const ShellText& text) {
+  const std::string said = plain(text);
+  std::int64_t value = 0;
+  const auto [end, failed] = std::from_chars(said.data(), said.data() + said.size(), value);
+  if (failed != std::errc() || said.empty() || end != said.data() + said.size())
+    return std::nullopt;
+  return value;
+}
+
+Verdict compared(const ShellText& left, const std::string& sign, const ShellText& right) {
+  if (has_unknown(left) || has_unknown(right)) return Verdict::open;
+  const bool same = fnmatch(plain(right).c_str(), plain(left).c_str(), 0) == 0;
+  if (sign == "=" || sign == "==") return verdict(same);
+  if (sign == "!=") return verdict(!same);
+  const auto a = whole_in(left), b = whole_in(right);
+  if (!a || !b) return Verdict::open;
+  if (sign == "-eq") return verdict(*a == *b);
+  if (sign == "-ne") return verdict(*a != *b);
+  if (sign == "-lt") return verdict(*a < *b);
+  if (sign == "-le") return verdict(*a <= *b);
+  if (sign == "-gt") return verdict(*a > *b);
+  return sign == "-ge" ? verdict(*a >= *b) : Verdict::open;
+}
+
+// Judges the parts between two joints: one that is `enough` decides, else one that is open.
+template <class Test>
+Verdict decided_by(Fields words, const std::array<std::string_view, 2>& joints, Verdict enough,
+                   const Test& test) {
+  Verdict result = turned(enough, true);
+  for (std::size_t from = 0;;) {
+    std::size_t end = from;
+    while (end < words.size() && std::ranges::find(joints, plain(words[end])) == joints.end())
+      ++end;
+    const Verdict part = test(words.subspan(from, end - from));
+    if (part == enough || (part == Verdict::open && result != enough)) result = part;
+    if (end == words.size()) return result;
+    from = end + 1;
+  }
+}
+
+Verdict tested_alone(Fields words) {
+  if (words.empty()) return Verdict::no;
+  bool negated = false;
+  for (; !words.empty() && plain(words[0]) == "!"; words = words.subspan(1)) negated = !negated;
+  if (negated || words.empty()) return turned(tested_alone(words), negated);
+  if (words.size() == 1)
+    return has_unknown(words[0]) ? Verdict::open : verdict(!plain(words[0]).empty());
+  if (words.size() == 3) return compared(words[0], plain(words[1]), words[2]);
+  const std::string sign = plain(words[0]);
+  if (words.size() != 2 || (sign != "-z" && sign != "-n") || has_unknown(words[1]))
+    return Verdict::open;
+  return turned(verdict(words[1].empty()), sign == "-n");
+}
+
+// Returns whether it is [ -z "$X" ], [ "$X" = "" ] or the like.
+bool asks_for_emptiness(Fields words) {
+  if (words.size() == 2) return plain(words[0]) == "-z" || plain(words[0]) == "-n";
+  return words.size() == 3 && (words[0].empty() || words[2].empty());
+}
+
+Verdict tested(Fields words) {
+  return decided_by(words, {"||", "-o"}, Verdict::yes, [](Fields any) {
+    return decided_by(any, {"&&", "-a"}, Verdict::no, tested_alone);
+  });
+}
+
+// ---- the script ----
+
+class ScriptReader {
+ public:
+  ScriptReader(const std::string& file, std::span<const std::pair<std::string, std::string>> given)
+      : memory_{file, {given.begin(), given.end()}} {
+    result_.file = file;
+  }
+
+  ShellScript read(std::string_view text) {
+    read_directives(text);
+    walk_text(shell_text(text, 1));
+    result_.names = std::move(memory_.names);
+    return std::move(result_);
+  }
+
+ private:
+  ShellState& state() { return memory_.state; }
+  bool stopped() {
+    return state().ended || state().returned || result_.commands.size() >= most_commands ||
+           steps_ >= 20 * most_commands;
+  }
+
+  // Lines for the queue, which are comments to the shell.
+  void read_directives(std::string_view text) {
+    int line = 0;
+    std::map<std::string, int> lines;
+    for (const std::string_view all : lines_in(text)) {
+      ++line;
+      constexpr std::string_view mark = "#SBATCH ";
+      if (!all.starts_with(mark)) continue;
+      std::string_view said = all.substr(mark.size());
+      said = said.substr(0, said.find('#'));
+      std::vector<std::string> words;
+      for (std::size_t begin = said.find_first_not_of(" \t\r"); begin < said.size();
+           begin = said.find_first_not_of(" \t\r")) {
+        said.remove_prefix(begin);
+        words.emplace_back(said.substr(0, said.find_first_of(" \t\r")));
+        said.remove_prefix(words.back().size());
+      }
+      for (const auto& [key, value] : slurm_options(words)) {
+        result_.directives[key] = value;
+        lines[key] = line;
+      }
+    }
+    const SlurmCounts counts = slurm_counts(result_.directives);
+    const auto tell = [&](std::initializer_list<const char*> names,
+                          const std::optional<std::int64_t>& count, const char* key) {
+      if (!count) return;
+      for (const char* name : names)
+        state().variables[name] = {{shell_text(std::to_string(*count), lines[key])}, false};
+    };
+    tell({"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}, counts.nodes, "nodes");
+    tell({"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"}, counts.gpus, "gres");
+    tell({"SLURM_NTASKS_PER_NODE"}, counts.tasks, "ntasks-per-node");
+    if (counts.tasks)
+      tell({"SLURM_NTASKS", "SLURM_NPROCS"}, *counts.tasks * counts.nodes.value_or(1), "ntasks");
+  }
+
+  Verdict walk_text(const ShellText& text) {
+    nodes_.push_back(parse_shell(text, memory_.file));
+    return walk(nodes_.back());
+  }
+
+  Verdict walk(const ShellNode& node) {
+    if (stopped()) return Verdict::open;
+    ++steps_;
+    return turned(walk_kind(node), node.negated);
+  }
+
+  Verdict walk_kind(const ShellNode& node) {
+    switch (node.kind) {
+      case ShellKind::simple:
+        return simple(node);
+      case ShellKind::list:
+        return list(node);
+      case ShellKind::condition:
+        return condition(node, 0);
+      case ShellKind::cases:
+        return cases(node);
+      case ShellKind::repetition:
+        return repetition(node);
+      case ShellKind::loop:
+        return loop(node);
+      case ShellKind::function:
+        functions_[plain(node.words.front())] = &node.nodes.front();
+        return Verdict::yes;
+      case ShellKind::subshell:
+        return subshell(node);
+    }
+    return Verdict::open;
+  }
+
+  Verdict list(const ShellNode& node) {
+    Verdict last = Verdict::yes;
+    for (const ShellNode& each : node.nodes) {
+      if (stopped()) break;
+      if (each.link == ShellLink::then || each.link == ShellLink::pipe) {
+        last = walk(each);
+        continue;
+      }
+      const Verdict wanted = each.link == ShellLink::if_well ? Verdict::yes : Verdict::no;
+      if (last == Verdict::ran) last = Verdict::yes;
+      if (last == wanted) {
+        last = walk(each);
+      } else if (last == Verdict::open) {
+        perhaps(each, each.line, each.link == ShellLink::if_well ? "&&" : "||");
+      }
+    }
+    return last;
+  }
+
+  // Read, but it may be that a run would not come to it.
+  void perhaps(const ShellNode& node, int line, std::string_view block) {
+    const ShellState without = state();
+    walk(node);
+    merge(without, line, block);
+  }
+
+  // Merges the states of two ways through the script: what they set differently is not known behind
+  // them.
+  void merge(const ShellState& other, int line, std::string_view block) {
+    if (other.ended || other.returned) return;
+    if (state().ended || state().returned) {
+      state() = other;
+      return;
+    }
+    std::set<std::string> names;
+    for (const auto& [name, value] : state().variables) names.insert(name);
+    for (const auto& [name, value] : other.variables) names.insert(name);
+    for (const std::string& name : names) {
+      const auto one = state().variables.find(name);
+      const auto two = other.variables.find(name);
+      const bool both = one != state().variables.end() && two != other.variables.end();
+      if (both && texts(one->second) == texts(two->second)) continue;
+      state().variables[name] = {
+          {{memory_.unknown(fmt::format("the `{}` of line {}", block, line), name, line)}}, false};
+    }
+    state().exported.insert(other.exported.begin(), other.exported.end());
+  }
+  static std::vector<std::string> texts(const ShellValue& value) {
+    std::vector<std::string> result;
+    for (const ShellText& item : value.items) {
+      std::string& text = result.emplace_back(plain(item));
+      for (const Letter& letter : item)
+        if (letter.unknown >= 0) text += fmt::format("\n{}", letter.unknown);
+    }
+    return result;
+  }
+
+  // Returns whether none of the commands from this one on starts anything.
+  bool only_talks(std::size_t from) const {
+    const auto begin = result_.commands.begin() + static_cast<std::ptrdiff_t>(from);
+    return std::all_of(begin, result_.commands.end(), [](const ShellCommand& command) {
+      const std::string& name = command.words.front().text;
+      return name == "echo" || name == "printf" || name == "cat";
+    });
+  }
+
+  // A script that wants words on its command line fails where it has none. Nobody starts it so.
+  Verdict decided_yes(const ShellNode& node, const ShellNode& block) {
+    ShellState before = state();
+    const std::size_t commands = result_.commands.size();
+    const Verdict last = walk(block);
+    if (!state().failed || !only_talks(commands)) return last;
+    state() = std::move(before);
+    result_.notes.push_back(
+        fmt::format("the `if` of line {} ends the script with a failure: read on as if it did not "
+                    "hold",
+                    node.line));
+    return Verdict::yes;
+  }
+
+  Verdict condition(const ShellNode& node, std::size_t from) {
+    if (from >= node.nodes.size()) return Verdict::yes;
+    if (from + 1 == node.nodes.size()) return walk(node.nodes[from]);
+    const Verdict decided = walk(node.nodes[from]);
+    if (decided == Verdict::yes) return decided_yes(node, node.nodes[from + 1]);
+    if (decided == Verdict::no) return condition(node, from + 2);
+    ShellState before = state();
+    walk(node.nodes[from + 1]);
+    std::swap(before, state());
+    condition(node, from + 2);
+    merge(before, node.line, "if");
+    return Verdict::open;
+  }
+
+  Verdict cases(const ShellNode& node) {
+    const ShellText subject = expand_text(node.words.front(), memory_);
+    if (has_unknown(subject)) {
+      for (const ShellNode& each : node.nodes) perhaps(each, node.line, "case");
+      return Verdict::open;
+    }
+    const std::string text = plain(subject);
+    for (std::size_t i = 0; i < node.nodes.size(); ++i)
+      for (const ShellText& pattern : node.patterns[i])
+        if (fnmatch(plain(expand_text(pattern, memory_)).c_str(), text.c_str(), 0) == 0)
+          return walk(node.nodes[i]);
+    return Verdict::yes;
+  }
+
+  Verdict repetition(const ShellNode& node) {
+    if (node.words.empty()) {  // for ((...)) sets what nobody counts here
+      perhaps(node.nodes.front(), node.line, "for");
+      return Verdict::open;
+    }
+    std::vector<ShellText> values;
+    for (std::size_t i = 1; i < node.words.size(); ++i)
+      for (ShellText& each : expand_word(node.words[i], memory_)) values.push_back(std::move(each));
+    if (values.size() > 1)
+      result_.notes.push_back(
+          fmt::format("the `for` of line {} is read turn by turn, first with {}", node.line,
+                      plain(values.front())));
+    for (std::size_t i = 0; i < std::min(values.size(), most_turns) && !stopped(); ++i) {
+      memory_.assign(plain(node.words.front()), {{values[i]}, false});
+      walk(node.nodes.front());
+    }
+    return Verdict::yes;
+  }
+
+  Verdict loop(const ShellNode& node) {
+    std::size_t turns = 0;
+    Verdict decided = walk(node.nodes[0]);
+    while (decided == Verdict::yes && ++turns < most_turns && !stopped()) {
+      walk(node.nodes[1]);
+      decided = walk(node.nodes[0]);
+    }
+    if (decided == Verdict::open || decided == Verdict::ran)
+      perhaps(node.nodes[1], node.line, "while");
+    return Verdict::yes;
+  }
+
+  Verdict subshell(const ShellNode& node) {
+    const ShellState before = state();
+    const Verdict last = walk(node.nodes.front());
+    state() = before;
+    return last;
+  }
+
+  // ---- single commands ----
+
+  // NAME=value, NAME+=value, NAME=(...) or NAME[2]=value.
+  struct Assignment {
+    std::string name{};
+    ShellText value{};
+    bool adds = false, list = false, part = false;
+  };
+  static std::optional<Assignment> assignment_in(const ShellText& word) {
+    const std::string text = plain(word);
+    const std::size_t sign = text.find('=');
+    if (sign == std::string::npos || sign == 0 ||
+        has_unknown({word.begin(), word.begin() + static_cast<std::ptrdiff_t>(sign)}))
+      return std::nullopt;
+    Assignment result;
+    result.adds = text[sign - 1] == '+';
+    result.name = text.substr(0, sign - (result.adds ? 1 : 0));
+    if (const std::size_t bracket = result.name.find('[');
+        bracket != std::string::npos && result.name.ends_with(']')) {
+      result.part = true;
+      result.name.resize(bracket);
+    }
+    if (!is_shell_name(result.name)) return std::nullopt;
+    result.value.assign(word.begin() + static_cast<std::ptrdiff_t>(sign) + 1, word.end());
+    result.list =
+        !result.value.empty() && result.value.front().c == '(' && result.value.back().c == ')';
+    return result;
+  }
+
+  ShellValue value_in(const Assignment& said) {
+    if (!said.list) return {{expand_text(said.value, memory_)}, false};
+    ShellValue result{{}, true};
+    const ShellText inside(said.value.begin() + 1, said.value.end() - 1);
+    for (const ShellText& raw : words_of_list(inside, memory_.file))
+      for (ShellText& item : expand_word(raw, memory_)) result.items.push_back(std::move(item));
+    return result;
+  }
+
+  void assign(const Assignment& said) {
+    ShellValue value = value_in(said);
+    const auto before = state().variables.find(said.name);
+    if (said.part) {
+      const int line = said.value.empty() ? 0 : said.value.front().line;
+      value = {{{memory_.unknown(fmt::format("single entries of {}", said.name), said.name, line)}},
+               true};
+    } else if (said.adds && before != state().variables.end()) {
+      ShellValue whole = before->second;
+      if (said.list || whole.list) {
+        whole.list = true;
+        whole.items.insert(whole.items.end(), value.items.begin(), value.items.end());
+      } else if (!value.items.empty() && !whole.items.empty()) {
+        ShellText& text = whole.items.front();
+        text.insert(text.end(), value.items.front().begin(), value.items.front().end());
+      }
+      value = std::move(whole);
+    }
+    std::size_t size = 0;
+    for (const ShellText& item : value.items) size += item.size() + 1;
+    if (size > largest_script)
+      throw UserError({{memory_.file, 0, "", fmt::format("{} becomes too long", said.name)}});
+    memory_.assign(said.name, std::move(value));
+  }
+
+  Verdict simple(const ShellNode& node) {
+    std::size_t from = 0;
+    std::vector<Assignment> before;
+    for (; from < node.words.size(); ++from)
+      if (auto said = assignment_in(node.words[from]))
+        before.push_back(std::move(*said));
+      else
+        break;
+    if (from == node.words.size()) {
+      for (const Assignment& said : before) assign(said);
+      return Verdict::yes;
+    }
+    const std::string first = plain(node.words[from]);
+    if (first == "((") return arithmetic(node);
+    if (is_declaration(first)) return declaration(node, from);
+    std::vector<ShellText> words;
+    for (; from < node.words.size(); ++from)
+      for (ShellText& word : expand_word(node.words[from], memory_))
+        words.push_back(std::move(word));
+    if (words.empty()) return Verdict::yes;
+    return command(node, words, before);
+  }
+
+  Verdict arithmetic(const ShellNode& node) {
+    const ShellText value = expand_arithmetic(node.words[1], node.line, memory_);
+    return has_unknown(value) ? Verdict::open : verdict(plain(value) != "0");
+  }
+
+  static bool is_declaration(std::string_view word) {
+    return word == "export" || word == "declare" || word == "local" || word == "readonly" ||
+           word == "typeset";
+  }
+  Verdict declaration(const ShellNode& node, std::size_t from) {
+    const bool exports = plain(node.words[from]) == "export";
+    while (++from < node.words.size()) {
+      const auto said = assignment_in(node.words[from]);
+      if (said) assign(*said);
+      if (exports) state().exported.insert(said ? said->name : plain(node.words[from]));
+    }
+    return Verdict::yes;
+  }
+
+  // Makes what nothing sets empty, as a test and ${X:-Y} take it; elsewhere it is not known.
+  std::vector<ShellText> with_unset_empty(Fields words) const {
+    std::vector<ShellText> result(words.begin(), words.end());
+    for (ShellText& word : result)
+      std::erase_if(word, [&](const Letter& letter) {
+        return letter.unknown >= 0 &&
+               memory_.unknowns[static_cast<std::size_t>(letter.unknown)].unset;
+      });
+    return result;
+  }
+
+  Verdict command(const ShellNode& node, std::vector<ShellText>& words,
+                  const std::vector<Assignment>& before) {
+    const std::string first = plain(words.front());
+    keep_file(node, first);
+    if (const auto place = functions_.find(first); place != functions_.end())
+      return call(*place->second, words);
+    if (first == "[[" || first == "[" || first == "test") {
+      Fields rest(words.begin() + 1, words.end());
+      if (first == "[" && !rest.empty()) rest = rest.first(rest.size() - 1);
+      if (asks_for_emptiness(rest)) return tested(with_unset_empty(rest));
+      return tested(rest);
+    }
+    if (first == "exit" || first == "return") {
+      const bool well = words.size() < 2 || plain(words[1]) == "0";
+      (first == "exit" ? state().ended : state().returned) = true;
+      state().failed = first == "exit" && !well && !has_unknown(words[1]);
+      return verdict(well);
+    }
+    if (const auto done = builtin(node, first, words)) return *done;
+    record(node, words, before);
+    return Verdict::ran;
+  }
+
+  std::optional<Verdict> builtin(const ShellNode& node, const std::string& first,
+                                 std::vector<ShellText>& words) {
+    if (first == "true" || first == ":") return Verdict::yes;
+    if (first == "false") return Verdict::no;
+    if (first == "read" || first == "mapfile" || first == "readarray") return read_in(node, words);
+    if (first == "unset") {
+      for (const ShellText& word : words) state().variables.erase(plain(word));
+      return Verdict::yes;
+    }
+    if (first == "shift") {
+      auto& arguments = state().variables["@"].items;
+      const std::size_t count =
+          words.size() > 1
+              ? static_cast<std::size_t>(std::max<std::int64_t>(0, whole_in(words[1]).value_or(1)))
+              : 1;
+      arguments.erase(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                 count, arguments.size())));
+      return Verdict::yes;
+    }
+    if (first == "set" && words.size() > 1 && plain(words[1]) == "--") {
+      state().variables["@"] = {{words.begin() + 2, words.end()}, true};
+      return Verdict::yes;
+    }
+    if (first == "eval") return nested(words, 1);
+    if ((first == "source" || first == ".") && words.size() > 1) return included(node, words[1]);
+    return std::nullopt;
+  }
+
+  // Words that are a script of their own: of eval, and of bash -c.
+  Verdict nested(const std::vector<ShellText>& words, std::size_t from) {
+    ShellText text;
+    for (std::size_t i = from; i < words.size(); ++i) {
+      text.insert(text.end(), words[i].begin(), words[i].end());
+      text.push_back({' ', words[i].empty() ? 0 : words[i].back().line});
+    }
+    if (++depth_ > deepest_call) return --depth_, Verdict::open;
+    const Verdict last = walk_text(text);
+    --depth_;
+    return last;
+  }
+
+  // A file of commands beside the script, or in the repository that it lies in: read as if it stood
+  // here. Others are the machine's own: what they set is not known.
+  Verdict included(const ShellNode& node, const ShellText& name) {
+    namespace fs = std::filesystem;
+    const std::string said = plain(name);
+    const fs::path folder = fs::path(memory_.file).parent_path();
+    std::error_code failed;
+    const bool below = fs::path(said).is_relative() || said.starts_with(folder.string() + "/");
+    std::optional<std::string> found;
+    for (const fs::path& place : {fs::path(said), folder / said})
+      if (below && !found && !has_unknown(name) && fs::is_regular_file(place, failed))
+        found = place.string();
+    if (!found) found = find_above(memory_.file, said);
+    if (found && fs::file_size(*found, failed) <= largest_script) {
+      if (++depth_ > deepest_call) return --depth_, Verdict::open;
+      ShellText text = shell_text(read_text(*found), node.line);
+      for (Letter& letter : text) letter.line = node.line;
+      const Verdict last = walk_text(text);
+      state().returned = false;
+      --depth_;
+      return last == Verdict::no ? Verdict::yes : last;
+    }
+    memory_.elsewhere = true;
+    return Verdict::ran;
+  }
+
+  Verdict call(const ShellNode& body, std::vector<ShellText>& words) {
+    if (++depth_ > deepest_call) return --depth_, Verdict::open;
+    const ShellValue outer = state().variables["@"];
+    state().variables["@"] = {{words.begin() + 1, words.end()}, true};
+    const Verdict last = walk(body);
+    state().variables["@"] = outer;
+    state().returned = false;
+    --depth_;
+    return last;
+  }
+
+  // Plays read -r -d '' NAME <<EOF, and the like.
+  Verdict read_in(const ShellNode& node, const std::vector<ShellText>& words) {
+    std::vector<std::string> names;
+    bool whole = false;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string word = plain(words[i]);
+      constexpr std::string_view with_value = "dnNtupiks";
+      if (!word.starts_with('-')) {
+        if (is_shell_name(word)) names.push_back(word);
+      } else if (word.size() > 1 && with_value.find(word.back()) != std::string_view::npos) {
+        whole = whole || word.back() == 'd';
+        ++i;
+      }
+    }
+    if (names.empty()) return Verdict::open;
+    for (const ShellRedirection& each : node.redirections) {
+      if (names.size() > 1 || !whole || (!each.sign.starts_with("<<"))) continue;
+      ShellText text = each.sign == "<<<" ? expand_text(each.target, memory_) : body_of(each);
+      const auto is_end = [](const Letter& letter) {
+        return letter.c == '\n' && letter.unknown < 0;
+      };
+      while (!text.empty() && is_end(text.back())) text.pop_back();
+      memory_.assign(names.front(), {{std::move(text)}, false});
+      return Verdict::yes;
+    }
+    for (const std::string& name : names)
+      memory_.assign(name, {{{memory_.unknown(fmt::format("`{}` of line {}, which is not run",
+                                                          plain(words.front()), node.line),
+                                              name, node.line)}},
+                            false});
+    return Verdict::open;
+  }
+
+  ShellText body_of(const ShellRedirection& here) {
+    return here.literal ? here.body : expand_document(here.body, memory_);
+  }
+
+  // Keeps the file of cat > FILE << EOF, or cat << EOF > FILE.
+  void keep_file(const ShellNode& node, const std::string& first) {
+    if (first != "cat" && first != "tee") return;
+    const ShellRedirection *target = nullptr, *here = nullptr;
+    for (const ShellRedirection& each : node.redirections) {
+      if (each.sign == ">" || each.sign == ">|") target = &each;
+      if (each.sign == "<<" || each.sign == "<<-") here = &each;
+    }
+    if (here == nullptr || (target == nullptr && first == "cat")) return;
+    const ShellText name = target != nullptr       ? target->target
+                           : node.words.size() > 1 ? node.words[1]
+                                                   : ShellText{};
+    const ShellText body = body_of(*here);
+    result_.files[plain(expand_text(name, memory_))] = {
+        plain(body), body.empty() ? node.line : body.front().line};
+  }
+
+  ShellWord word_of(const ShellText& text, int line) const {
+    ShellWord word{plain(text), text.empty() ? line : text.front().line};
+    const auto last = std::find_if(text.rbegin(), text.rend(),
+                                   [](const Letter& letter) { return letter.unknown >= 0; });
+    if (last != text.rend()) word.tail = plain({last.base(), text.end()});
+    for (const Letter& letter : text) {
+      if (letter.unknown < 0) continue;
+      const ShellUnknown& unknown = memory_.unknowns[static_cast<std::size_t>(letter.unknown)];
+      word.unknown = unknown.reason;
+      word.variable = unknown.variable;
+      break;
+    }
+    return word;
+  }
+
+  void record(const ShellNode& node, const std::vector<ShellText>& words,
+              const std::vector<Assignment>& before) {
+    // bash -c "..." has a script in its last word.
+    for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+      const std::string shell = plain(words[i]), option = plain(words[i + 1]);
+      if ((shell == "bash" || shell == "sh" || shell.ends_with("/bash") ||
+           shell.ends_with("/sh")) &&
+          option.starts_with('-') && !option.starts_with("--") && option.ends_with('c')) {
+        nested({words[i + 2]}, 0);
+        return;
+      }
+    }
+    ShellCommand& command = result_.commands.emplace_back();
+    command.line = node.line;
+    for (const ShellText& word : words) command.words.push_back(word_of(word, node.line));
+    for (const std::string& name : state().exported) {
+      const auto place = state().variables.find(name);
+      if (place == state().variables.end() || place->second.items.empty()) continue;
+      command.environment[name] = word_of(place->second.items.front(), node.line);
+      if (const auto given = memory_.given.find(name); given != memory_.given.end())
+        command.environment[name] = {given->second, node.line};
+    }
+    for (const Assignment& said : before)
+      command.environment[said.name] = word_of(expand_text(said.value, memory_), node.line);
+  }
+
+  ShellMemory memory_;
+  ShellScript result_{};
+  std::deque<ShellNode> nodes_{};  // functions point into these
+  std::map<std::string, const ShellNode*> functions_{};
+  std::size_t steps_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+ShellScript read_shell_script(std::string_view text, const std::string& file,
+                              std::span<const std::pair<std::string, std::string>> given) {
+  if (text.size() > largest_script)
+    throw UserError({{file, 0, "", "is too large for a script: more than 1 MiB"}});
+  if (text.find('\0') != std::string_view::npos)
+    throw UserError({{file, 0, "", "is no text: it holds a byte that is 0"}});
+  return ScriptReader(file, given).read(text);
+}
+
+}  // namespace stepsim

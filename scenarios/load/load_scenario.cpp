@@ -1,0 +1,124 @@
+#include "scenarios/load/load_scenario.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+
+#include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/read/constants.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
+#include "scenarios/read/scenario_reader.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/run_file.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+bool is_trace(const std::string& path) {
+  return std::filesystem::path(path).extension() == ".h5";
+}
+
+// A trace holds the scenario that it is of.
+Document open_scenario(const std::string& path) {
+  if (!is_trace(path)) return read_document(path);
+  const std::string text = read_run(path).scenario;
+  if (text.empty())
+    throw UserError({{path, 0, "", "is a trace of something else than a scenario's step"}});
+  return parse_document(text, path);
+}
+
+// A constant goes where a scenario file would have it; its own are where they stand.
+void apply(Document& document, const std::string& key, const std::string& value) {
+  constexpr std::string_view own = "scenario.";
+  if (key.starts_with(own))
+    document.set(key.substr(own.size()), value);
+  else if (names_constant(key))
+    document.set(std::array<std::string, 2>{"constants", key}, value);
+  else
+    document.set(key, value);
+}
+
+// Returns whether the key was set: by its own name, with the block that it stands in, or as a
+// constant.
+bool was_set(std::string_view path, std::span<const Setting> settings) {
+  return std::ranges::any_of(settings, [&](const Setting& setting) {
+    const std::string& key = setting.first;
+    if (names_constant(key)) return path == "constants";
+    return path == key || (path.starts_with(key) && path[key.size()] == '.');
+  });
+}
+
+// Blames a setting for what it broke, and not the file that it went into.
+std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Setting> settings) {
+  for (Problem& problem : problems)
+    for (const auto& [key, value] : settings) {
+      constexpr std::string_view own = "constants.";
+      std::string_view said = problem.key;
+      if (names_constant(key) && said.starts_with(own)) said.remove_prefix(own.size());
+      const bool below =
+          said.starts_with(key) && (said.size() == key.size() || said[key.size()] == '.');
+      const bool constant =
+          names_constant(key) && !said.empty() && key.ends_with(fmt::format(".{}", said));
+      if (!below && !constant) continue;
+      problem.file = "--set";
+      problem.key = constant ? key : std::string(said);
+      problem.line = 0;
+      break;
+    }
+  return problems;
+}
+
+// Adds what the file of another program says besides its keys.
+void add_translation(const Translation& source, Scenario& scenario) {
+  append(scenario.files, source.files);
+  scenario.assumptions = source.assumptions;
+  for (const SourceKey& key : source.keys)
+    if (key.fate == KeyFate::unmodelled)
+      scenario.unmodelled.push_back({key.key, key.value, key.remark, key.needs_memory});
+  std::vector<std::string> notes = source.notes;
+  for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {
+    std::vector<std::string> keys;
+    for (const SourceKey& key : source.keys)
+      if (key.fate == fate)
+        keys.push_back(key.remark.empty() ? key.key : fmt::format("{} ({})", key.key, key.remark));
+    if (!keys.empty())
+      notes.push_back(fmt::format("{}: {}", fmt::join(keys, ", "),
+                                  key_fate_titles[static_cast<std::size_t>(fate)]));
+  }
+  for (std::string& note : notes) note = fmt::format("{}: {}", source.file, note);
+  scenario.notes.insert(scenario.notes.begin(), notes.begin(), notes.end());
+}
+
+}  // namespace
+
+Scenario load_scenario(const std::string& data, const std::string& path_or_name,
+                       std::span<const Setting> settings, const MaybeDraw& draw) {
+  const std::string file = find_scenario(data, path_or_name);
+  const auto source = is_trace(file) ? std::nullopt : translate_source(data, file, settings);
+  Document document = source ? document_of(*source) : open_scenario(file);
+  for (const auto& [key, value] : settings)
+    if (changes_scenario(key) || (!source && key != source_kind_setting))
+      apply(document, key, value);
+  if (source) keep_lines(*source, document);
+  let_settings_stand(document, settings);
+  try {
+    Scenario scenario = read_scenario(data, std::move(document), draw, {});
+    if (source) add_translation(*source, scenario);
+    for (SaidKey& said : scenario.said)
+      if (was_set(said.path, settings)) said.origin = {.source = "--set"};
+    if (file != path_or_name && is_of_overlay(data, file))
+      scenario.notes.push_back(overlay_note(std::array{file}));
+    return scenario;
+  } catch (const UserError& error) {
+    std::vector<Problem> problems = blame(error.problems(), settings);
+    throw UserError(source ? in_words_of_source(std::move(problems), *source) : problems);
+  }
+}
+
+}  // namespace stepsim
