@@ -71,8 +71,8 @@ struct Trace {
   Repeat repeat;                 // in it; the columns hold that stretch once
   std::uint64_t activities = 0;  // computations, flows and timers that the engine handled
   std::uint64_t encounters = 0;  // for each flow that ended, how many were under way
-  Meters meters;                 // read by SimGrid's plugins; empty: nobody asked for them
-  PlayedBy by;
+  Meters meters{};               // read by SimGrid's plugins; empty: nobody asked for them
+  PlayedBy by{};
 
   static auto fields(auto& self) {
     return std::tie(self.ready, self.start, self.finish, self.links, self.makespan, self.repeat,

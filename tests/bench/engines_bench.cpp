@@ -49,12 +49,12 @@ Cost cost_of_step(const StepProgram& program) {
 // Every rank sends to every other: no programs have more flows under way at once.
 Cost cost_of_exchange(std::uint32_t nodes) {
   const Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8", .nodes = nodes});
+  BandwidthQuestion question{.operation = "all_to_all"};
+  question.sizes = {256e6};
+  question.folding = Folding::off;
   return cost_of([&](const Player& player) {
-    return measure_bandwidth(cluster, {.operation = "all_to_all",
-                                       .sizes = {256e6},
-                                       .folding = Folding::off,
-                                       .player = player})
-        .run.trace;
+    question.player = player;
+    return measure_bandwidth(cluster, question).run.trace;
   });
 }
 

@@ -26,12 +26,12 @@ struct ResumingCost {
 
 // A GPU or link is lost during the step: this is what lies between that and the same place again.
 struct LossCost {
-  std::string what;        // "GPU 3"
-  Seconds at;              // of the step
+  std::string what{};      // "GPU 3"
+  Seconds at{};            // of the step
   bool saved = false;      // there are checkpoints; else the job begins anew
-  Seconds resume;          // until the last one is read
+  Seconds resume{};        // until the last one is read
   double steps_again = 0;  // since that one, in the mean
-  Seconds step;            // that nothing is lost in
+  Seconds step{};          // that nothing is lost in
 };
 
 std::optional<SavingCost> saving_cost(const Scenario& scenario, const Player& player = {});
