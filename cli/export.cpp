@@ -185,12 +185,12 @@ std::string sharing_text(double resolution) {
 
 int export_trace(const CommandLine& line, const Options& options, const std::string& path) {
   const std::uint32_t most_events = most_events_of(options);
-  const TraceEvents trace = trace_events(run_of(line, options, path), most_events);
-  write_file(path, trace.json);
+  const TraceText trace = trace_events(run_of(line, options, path), most_events);
+  write_file(path, trace.text);
   say("{}: {} operations in {} slices{}, {}\nopen it at https://ui.perfetto.dev or "
       "chrome://tracing\n",
-      path, trace.operations, trace.slices, sharing_text(trace.resolution),
-      to_text(Bytes{static_cast<double>(trace.json.size())}));
+      path, trace.operations, trace.spans, sharing_text(trace.resolution),
+      to_text(Bytes{static_cast<double>(trace.text.size())}));
   return exit_code::yes;
 }
 
@@ -198,10 +198,10 @@ int export_paje(const CommandLine& line, const Options& options) {
   const auto path = options.get("output");
   if (!path) throw UserError("-o FILE is missing: where the file goes");
   const std::uint32_t most_events = most_events_of(options);
-  const PajeTrace trace = paje_trace(run_of(line, options, *path), most_events);
+  const TraceText trace = paje_trace(run_of(line, options, *path), most_events);
   write_file(*path, trace.text);
   say("{}: {} operations in {} states{}, {}\nopen it with PajeNG (`pj_dump {}`) or ViTE\n", *path,
-      trace.operations, trace.states, sharing_text(trace.resolution),
+      trace.operations, trace.spans, sharing_text(trace.resolution),
       to_text(Bytes{static_cast<double>(trace.text.size())}), shell_word(*path));
   return exit_code::yes;
 }

@@ -1,8 +1,9 @@
-// This file finds what a page of tracks shows of a run: spans, and arrows from one to another.
+// The writers of traces for other programs show a run as spans, and arrows from one to another.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "analysis/report/tracks.hpp"
@@ -22,6 +23,14 @@ struct Arrow {
   OpId to{};
   Rank from_rank = 0;
   Rank to_rank = 0;
+};
+
+// This is a run in the format of another program, and how much of it is told apart there.
+struct TraceText {
+  std::string text;
+  std::size_t operations = 0;  // one for each rank that took part
+  std::size_t spans = 0;       // which hold them
+  double resolution = 0;       // s: shorter operations may share a span; 0: every one has its own
 };
 
 struct TracksAndArrows {

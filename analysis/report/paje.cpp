@@ -253,7 +253,7 @@ class PajeWriter {
     if (!name.empty()) return name;
     return run_.platform.devices.front().name.starts_with("gpu") ? "node0" : "all nodes";
   }
-  // Of several nodes, what is in none is between them.
+  // Where there are several nodes, a link that is in none of them is a cable between them.
   bool between_nodes(const LinkCurve& curve) const {
     return node_in(name_of(curve)).empty() && !nodes_.contains("");
   }
@@ -395,7 +395,7 @@ class PajeWriter {
 
 }  // namespace
 
-PajeTrace paje_trace(const Run& run, std::size_t most_events) {
+TraceText paje_trace(const Run& run, std::size_t most_events) {
   const TracksAndArrows shown = tracks_and_arrows(run, most_events);
   return {PajeWriter(run).write(shown), shown.tracks.operations, shown.tracks.spans(),
           shown.tracks.resolution};

@@ -167,7 +167,7 @@ void write_links(const Run& run, Events& events) {
 
 }  // namespace
 
-TraceEvents trace_events(const Run& run, std::size_t most_events) {
+TraceText trace_events(const Run& run, std::size_t most_events) {
   const auto [tracks, arrows] = tracks_and_arrows(run, most_events);
   Events events(run);
   write_names(run, tracks, events);

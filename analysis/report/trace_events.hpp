@@ -2,23 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
+#include "analysis/report/arrows.hpp"
 #include "sim/trace.hpp"
 
 namespace stepsim {
-
-struct TraceEvents {
-  std::string json;
-  std::size_t operations = 0;  // one for each rank that took part
-  std::size_t slices = 0;      // what they stand in
-  double resolution = 0;       // s: shorter operations may share a slice; 0: every one has its own
-};
 
 // Writes a process per rank with a thread per stream, counters of memory by class, a process of
 // links with their use, and arrows from the host to what it launched and from work to the
 // collectives that waited for it. Slices and ends of arrows are at most `most_events`: where there
 // would be more, short operations that follow each other share a slice, and have no arrows.
-TraceEvents trace_events(const Run& run, std::size_t most_events);
+TraceText trace_events(const Run& run, std::size_t most_events);
 
 }  // namespace stepsim

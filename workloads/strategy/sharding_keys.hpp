@@ -76,8 +76,8 @@ struct FsdpKeys {
   bool root_group = false;     // embedding and head together, gathered from first to last use
   bool reshard_root = false;   // given up between the two passes
   bool root_experts = false;   // those of all layers together, like the root's
-  // So many ranks share one copy, and there are so many copies, under hsdp; 0: a copy per node, or
-  // what is left.
+  // Under hsdp `shard` ranks share one copy, and there are `replicate` copies; 0 stands for a copy
+  // per node, or for what is left.
   std::int64_t shard = 0;
   std::int64_t replicate = 0;
 

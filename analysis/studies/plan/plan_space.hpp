@@ -22,7 +22,7 @@ struct PlanQuestion {
   bool wide_tensor = false;          // ranks that share a layer may be of several nodes
 };
 
-// So many ranks share a layer, a sequence, and so on; 1: none do.
+// Each size is the number of ranks that share a layer, a sequence and so on; 1 means that none do.
 struct PlanSizes {
   std::int64_t tensor = 1;
   std::int64_t context = 1;

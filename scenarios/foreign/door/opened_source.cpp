@@ -62,7 +62,7 @@ const SourceKind* kind_of_given(const std::string& script, const Launch& launch)
   }
 }
 
-// What there is to know of the keys of a kind.
+// Returns what the table of a kind says of its keys; a kind without one knows them in its reader.
 Document facts_of(const std::string& data, const SourceKind& kind) {
   return kind.table.empty() ? parse_document("{}", "") : import_facts(data, kind.table);
 }

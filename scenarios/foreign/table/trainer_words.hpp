@@ -1,6 +1,6 @@
-// What trainers over Hugging Face's models have in common: their words for optimizers, attention
-// and adapters (scenarios/foreign/table/trainers.yaml), the files they name, and what their
-// launchers say.
+// Trainers over Hugging Face's models share these: their words for optimizers, attention and
+// adapters (scenarios/foreign/table/trainers.yaml), the files they name, and what their launchers
+// say.
 #pragma once
 
 #include <optional>

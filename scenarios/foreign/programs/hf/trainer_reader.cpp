@@ -232,7 +232,7 @@ void TrainerReader::find_told_accelerate() {
   for (const auto& [key, value] : question_.settings)
     if (key == accelerate_setting) said = value;
   const bool launched = question_.launch != nullptr && !question_.launch->file.text.empty();
-  // What the trainer's own arguments say of the sharding stands over the launcher's options.
+  // The trainer's own arguments about sharding take precedence over the launcher's options.
   if (said.empty() && !launched && question_.launch != nullptr &&
       source_.text("deepspeed").empty() && source_.text("fsdp").empty())
     accelerate_ = accelerate_of_options(*question_.launch, question_.file);
