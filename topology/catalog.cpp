@@ -53,7 +53,7 @@ std::vector<std::string> names_in(std::span<const std::string> folders, const Sh
 }
 
 // An entry that is like one that is like another: more links than this are a circle.
-constexpr int longest_chain = 4;
+constexpr int longest_chain = 8;
 
 using Folders = std::span<const std::string>;
 
