@@ -103,6 +103,15 @@ void read_json_source(const std::string& bytes) {
   read_source("source.json", bytes, {{"model", "llama-3.2-1b"}, {"cluster", "{node: h100-8}"}});
 }
 
+// What wraps a training: the first byte says which kind of file it is.
+void read_wrapping(const std::string& bytes) {
+  constexpr std::array files{"source.ipynb", "sky.yaml",       "Makefile",
+                             "Dockerfile",   "modal_train.py", "wandb-metadata.json",
+                             "config.yaml"};
+  if (!bytes.empty())
+    read_source(files[static_cast<unsigned char>(bytes.front()) % files.size()], bytes.substr(1));
+}
+
 void read_accelerate_file(const std::string& bytes) {
   read_accelerate(as_file("accelerate.yaml", bytes));
 }
@@ -139,6 +148,7 @@ constexpr Target targets[]{{"scenario", read_scenario_text},
                            {"source-toml", read_toml_source},
                            {"source-script", read_script_source},
                            {"source-python", read_python_source},
+                           {"source-wrapping", read_wrapping},
                            {"accelerate", read_accelerate_file},
                            {"shell", read_shell},
                            {"python", follow_python},

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "scenarios/foreign/door/unwrapped.hpp"
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/text/near_files.hpp"
@@ -90,6 +91,14 @@ std::optional<ShellWord> named_file(const SourceKind& kind, const Table& argumen
   return words.empty() || by_option ? std::nullopt : std::optional(words.front());
 }
 
+// Returns a file that a script writes itself, or that lies beside it in the same wrapping.
+const ShellFile* written_file(const ShellScript& script, const std::string& name) {
+  for (const std::string& each : {name, std::filesystem::path(name).filename().string()})
+    if (const auto place = script.files.find(each); place != script.files.end())
+      return &place->second;
+  return nullptr;
+}
+
 // A Python file that a script starts, or writes with a here-document: what its constructors are
 // told. Nothing where it has none of the trainers.
 struct PythonText {
@@ -100,8 +109,8 @@ std::optional<PythonText> python_of(const std::string& script, const Launch& lau
                                     const ShellScript& read) {
   if (!launch.program.ends_with(".py")) return std::nullopt;
   const std::filesystem::path program(launch.program);
-  if (const auto written = read.files.find(launch.program); written != read.files.end())
-    return PythonText{written->second.text, script, written->second.line};
+  if (const ShellFile* written = written_file(read, launch.program))
+    return PythonText{written->text, script, written->line};
   std::error_code failed;
   const std::filesystem::path folder = std::filesystem::path(script).parent_path();
   for (const auto& place : {folder / program, folder / program.filename()})
@@ -172,8 +181,12 @@ void open_arguments(const std::string& data, const std::string& script, OpenedSo
   const Table root = opened.document.root();
   const auto named = named_file(kind, root, arguments.others);
   if (!named) return;
-  opened.file = file_beside(script, *named, facts.root().text_or("own_files", ""));
-  Document settings_file = open_document(opened.file);
+  const ShellFile* written = written_file(opened.script->script, named->text);
+  if (written == nullptr)
+    opened.file = file_beside(script, *named, facts.root().text_or("own_files", ""));
+  Document settings_file = written == nullptr
+                               ? open_document(opened.file)
+                               : parse_document(in_line(written->line, written->text), script);
   for (const std::string& key : root.keys())
     if (key != kind.file_option) settings_file.set(key, root.one_line(key));
   opened.document = std::move(settings_file);
@@ -211,7 +224,21 @@ void set_given(Settings given, const std::set<std::string>& names, OpenedSource&
   }
 }
 
-OpenedSource open_script(const std::string& data, const std::string& file, Settings settings) {
+// The machine is what the wrapping says, as far as no launcher in it says another.
+void take_machine(const WrappedSource& wrapped, Launch& launch) {
+  if (launch.gpu.empty()) {
+    launch.gpu = wrapped.gpu;
+    launch.why_gpu = wrapped.why_gpu;
+  }
+  if (!launch.nodes) launch.nodes = wrapped.nodes;
+  if (launch.gpus || !launch.file.text.empty()) return;
+  launch.gpus = wrapped.gpus;
+  launch.why_gpus = wrapped.why_gpus;
+}
+
+// `wrapped`: what the script is a part of; null where the file is a script.
+OpenedSource open_script(const std::string& data, const std::string& file, Settings settings,
+                         const WrappedSource* wrapped = nullptr) {
   const auto given = settings_of_source(settings);
   const std::string asked = said(settings, source_kind_setting);
   const double number = count_said(settings, launch_setting, "--launch");
@@ -221,14 +248,23 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
     const auto python = python_of(file, launch, script);
     return python && python_training(data, *python, launch, settings) ? python_kind() : nullptr;
   };
-  ScriptSource script =
-      read_script_source({data, file, given,
-                          [&](const Launch& launch, const ShellScript& read) {
-                            return kind_in(launch, read) != nullptr;
-                          },
-                          known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
+  ScriptQuestion question{
+      .data = data,
+      .file = file,
+      .given = given,
+      .is_training = [&](const Launch& launch,
+                         const ShellScript& read) { return kind_in(launch, read) != nullptr; },
+      .known = known_programs(),
+      .number = number > 0 ? static_cast<std::size_t>(number) : 1};
+  if (wrapped != nullptr) {
+    question.text = wrapped->shell;
+    question.title = wrapped->title;
+    question.files = wrapped->files;
+  }
+  ScriptSource script = read_script_source(question);
   const SourceKind* kind = kind_in(script.launch, script.script);
   assert(kind != nullptr);  // only launches that have one are taken
+  if (wrapped != nullptr) take_machine(*wrapped, script.launch);
   OpenedSource opened{kind, parse_document("{}", file), file, std::move(script)};
   if (is_called(*kind, opened.script->launch) || is_told(*kind, opened.script->launch) ||
       kind_of_given(file, opened.script->launch) != nullptr)
@@ -252,6 +288,59 @@ OpenedSource open_python(const std::string& data, const std::string& file, Setti
   return opened;
 }
 
+// Commands beside a program, as lines of a notebook that begin with !, which install releases.
+ShellScript commands_beside(const WrappedSource& wrapped, const std::string& file) {
+  try {
+    return read_shell_script(wrapped.shell, file, {});
+  } catch (const UserError&) {  // a program fills in what is not said here
+    return {};
+  }
+}
+
+// Returns whether any command of the wrapping is a launch: else it is told what there is instead.
+bool starts_something(const std::string& data, const WrappedSource& wrapped,
+                      const std::string& file) {
+  return !launches_in(data, commands_beside(wrapped, file)).empty();
+}
+
+OpenedSource open_wrapped(const std::string& data, const std::string& file, Settings settings,
+                          const WrappedSource& wrapped) {
+  if (!wrapped.kind.empty()) {
+    Launch launch{.program = wrapped.program};
+    take_machine(wrapped, launch);
+    OpenedSource opened{&kind_of(parse_document("{}", file), wrapped.kind),
+                        document_in_lines(wrapped.settings, file), file,
+                        ScriptSource{{}, std::move(launch), {}, wrapped.notes}};
+    set_given(settings_of_source(settings), {}, opened);
+    return opened;
+  }
+  Launch machine;
+  machine.gpus = wrapped.gpus;
+  auto training = wrapped.python.empty()
+                      ? std::nullopt
+                      : python_training(data, {wrapped.python, file}, machine, settings);
+  if (training) {
+    Launch launch = std::move(training->launch);
+    launch.gpu = wrapped.gpu;
+    launch.why_gpu = wrapped.why_gpu;
+    launch.why_gpus = wrapped.why_gpus;
+    OpenedSource opened{
+        python_kind(), std::move(training->arguments.document), file,
+        ScriptSource{commands_beside(wrapped, file), std::move(launch), {}, wrapped.notes},
+        std::move(training->arguments.unknown)};
+    set_given(settings_of_source(settings), training->names, opened);
+    return opened;
+  }
+  if (!starts_something(data, wrapped, file))
+    throw UserError(
+        {{file, 0, "",
+          fmt::format("is {}: {}; it was read, not run", wrapped.title, wrapped.nothing)}});
+  OpenedSource opened = open_script(data, file, settings, &wrapped);
+  opened.script->notes.insert(opened.script->notes.end(), wrapped.notes.begin(),
+                              wrapped.notes.end());
+  return opened;
+}
+
 }  // namespace
 
 Document open_document(const std::string& file) {
@@ -260,6 +349,17 @@ Document open_document(const std::string& file) {
 }
 
 OpenedSource open_source(const std::string& data, const std::string& file, Settings settings) {
+  if (const auto wrapped = unwrapped(data, file, settings)) {
+    try {
+      OpenedSource opened = open_wrapped(data, file, settings, *wrapped);
+      opened.cells = wrapped->cells;
+      return opened;
+    } catch (const UserError& error) {
+      throw UserError(mapped(error.problems(), [&](const Problem& problem) {
+        return problem.file == file ? in_cell(wrapped->cells, problem) : problem;
+      }));
+    }
+  }
   if (is_shell_script(file)) return open_script(data, file, settings);
   if (file.ends_with(".py")) return open_python(data, file, settings);
   if (!said(settings, launch_setting).empty())

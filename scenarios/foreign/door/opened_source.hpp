@@ -8,6 +8,7 @@
 #include "scenarios/foreign/door/source_kinds.hpp"
 #include "scenarios/foreign/launch/script_source.hpp"
 #include "scenarios/foreign/table/source_settings.hpp"
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 
 namespace stepsim {
 
@@ -18,6 +19,7 @@ struct OpenedSource {
   std::string file;
   std::optional<ScriptSource> script{};
   std::vector<UnknownArgument> unknown{};
+  std::vector<CodeCell> cells{};  // of a notebook
 };
 
 OpenedSource open_source(const std::string& data, const std::string& file, Settings settings);

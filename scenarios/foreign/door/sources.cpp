@@ -6,8 +6,10 @@
 
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/foreign/door/source_kinds.hpp"
+#include "scenarios/foreign/door/unwrapped.hpp"
 #include "scenarios/foreign/table/source_question.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -66,10 +68,18 @@ void tell_unknown_counts(const SourceQuestion& question, Translation& translatio
   }
 }
 
+// Lines of a notebook are those of its cells.
+void name_cells(const std::vector<CodeCell>& cells, Translation& translation) {
+  translation.cells = cells;
+  for (std::string& note : translation.notes) note = with_cells(cells, note);
+  for (Assumption& each : translation.assumptions) each.why = with_cells(cells, each.why);
+  for (TranslatedLine& line : translation.lines) line.remark = with_cells(cells, line.remark);
+}
+
 }  // namespace
 
 bool is_script(const std::string& file) {
-  return file.ends_with(".py") || is_shell_script(file);
+  return file.ends_with(".py") || is_shell_script(file) || is_wrapping(file);
 }
 
 Document content_of(const std::string& file) {
@@ -116,9 +126,16 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     if (opened.script)
       translation.notes.insert(translation.notes.begin(), opened.script->notes.begin(),
                                opened.script->notes.end());
+    name_cells(opened.cells, translation);
     return translation;
   } catch (const UserError& error) {
-    throw UserError(blame_settings(error.problems(), settings));
+    throw UserError(blame_settings(mapped(error.problems(),
+                                          [&](const Problem& problem) {
+                                            return problem.file == file
+                                                       ? in_cell(opened.cells, problem)
+                                                       : problem;
+                                          }),
+                                   settings));
   }
 }
 

@@ -30,7 +30,8 @@ struct Launch {
   std::map<std::string, ShellWord> environment{};
   std::optional<std::int64_t> gpus{};  // of each node
   std::optional<std::int64_t> nodes{};
-  std::string gpu{};  // that the queue is asked for: "a100"
+  std::string gpu{};      // that is asked for, or was used: "a100"
+  std::string why_gpu{};  // "the notebook's gpuType is T4"; empty: the queue is asked for it
   std::vector<UnknownCount> unknown{};
   ShellWord file{};        // of settings, of the launcher itself; empty: none
   std::string why_gpus{};  // where no launcher says how many; empty: one does

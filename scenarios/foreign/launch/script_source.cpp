@@ -28,8 +28,9 @@ std::string places_of(const std::vector<const Launch*>& launches) {
 
 [[noreturn]] void no_training(const ScriptQuestion& question, const std::vector<Launch>& all) {
   if (all.empty())
-    throw UserError({{question.file, 0, "",
-                      "is a shell script that starts no training; it was read, not run"}});
+    throw UserError(
+        {{question.file, 0, "",
+          fmt::format("is {} that starts no training; it was read, not run", question.title)}});
   std::vector<const Launch*> others(all.size());
   std::transform(all.begin(), all.end(), others.begin(), [](const Launch& each) { return &each; });
   throw UserError({{question.file, all.front().line, "",
@@ -58,8 +59,12 @@ bool is_shell_script(const std::string& file) {
 }
 
 ScriptSource read_script_source(const ScriptQuestion& question) {
-  ScriptSource result{
-      read_shell_script(read_text(question.file), question.file, question.given), {}, {}, {}};
+  ScriptSource result{read_shell_script(question.text ? *question.text : read_text(question.file),
+                                        question.file, question.given),
+                      {},
+                      {},
+                      {}};
+  result.script.files.insert(question.files.begin(), question.files.end());
   const std::vector<Launch> all = launches_in(question.data, result.script);
   std::vector<const Launch*> found, others;
   for (const Launch& each : all)

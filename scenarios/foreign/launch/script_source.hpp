@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,10 @@ struct ScriptQuestion {
   std::function<bool(const Launch&, const ShellScript&)> is_training;
   std::string known;
   std::size_t number = 1;
+  // The script's text where it is a part of the file, which is called so, and files that it finds.
+  std::optional<std::string> text{};
+  std::string title = "a shell script";
+  std::map<std::string, ShellFile> files{};
 };
 ScriptSource read_script_source(const ScriptQuestion& question);
 

@@ -57,11 +57,16 @@ std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const Gp
                                         std::string& why) {
   const std::filesystem::path file(question.file);
   const auto gpus = static_cast<std::uint32_t>(std::max<std::int64_t>(said.gpus, 0));
-  const bool asked = question.launch != nullptr && !question.launch->gpu.empty();
-  if (auto machine =
-          asked ? gpu_in_name(question.data, question.launch->gpu, gpus) : std::nullopt) {
-    machine->nodes = static_cast<std::uint32_t>(std::max<std::int64_t>(said.nodes, 1));
-    why = fmt::format("the queue is asked for {}, and {}", question.launch->gpu, said.why);
+  if (question.launch != nullptr && !question.launch->gpu.empty()) {
+    const Launch& launch = *question.launch;
+    const auto nodes = static_cast<std::uint32_t>(std::max<std::int64_t>(said.nodes, 1));
+    auto machine = machine_called(question.data, launch.gpu, gpus / nodes);
+    const std::string asked = launch.why_gpu.empty()
+                                  ? fmt::format("the queue is asked for {}", launch.gpu)
+                                  : launch.why_gpu;
+    why = fmt::format("{}{}{}{}", asked, machine ? "" : ", which the catalogue does not have",
+                      said.why.empty() ? "" : ", and ", said.why);
+    if (machine && nodes > 1) machine->nodes = nodes;
     return machine;
   }
   for (const bool folder : {false, true}) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <vector>
 
+#include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -41,6 +44,64 @@ void find_node(const std::string& data, std::string_view gpu, NamedMachine& mach
       of_largest = node;
     }
     if (count >= machine.gpus && (smallest == 0 || count < smallest)) {
+      smallest = count;
+      of_smallest = node;
+    }
+  }
+  if (smallest > 0) {
+    machine.node = of_smallest;
+    machine.whole = smallest == machine.gpus;
+  } else if (largest > 0 && machine.gpus % largest == 0) {
+    machine.node = of_largest;
+    machine.nodes = machine.gpus / largest;
+  }
+}
+
+// Returns the words of a name, as the table has them: "RTX 3090" and "RTX3090" are "3090".
+std::vector<std::string> words_of_gpu(std::string_view said) {
+  constexpr std::string_view family = "rtx";
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : in_small_letters(said) + " ") {
+    if (is_letter_or_digit(c)) {
+      word += c;
+      continue;
+    }
+    if (word.starts_with(family) && word.size() > family.size() && is_digit(word[family.size()]))
+      word.erase(0, family.size());
+    if (!word.empty()) words.push_back(std::move(word));
+    word.clear();
+  }
+  return words;
+}
+
+// The GPUs of a node of the catalogue, by its own file.
+std::uint32_t gpus_in(const std::string& data, const std::string& node) {
+  const auto said = open_entry(data, node_shelf, node).peek("parts.gpu");
+  std::uint32_t count = 0;
+  if (said) std::from_chars(said->data(), said->data() + said->size(), count);
+  return count;
+}
+
+std::string gpu_of(const std::string& data, const std::string& node) {
+  const std::string said = heading_in(file_of(data, node_shelf, node), "gpu");
+  return said.empty() ? open_entry(data, node_shelf, node).peek("gpu").value_or("") : said;
+}
+
+// Finds the smallest node with so many of exactly this GPU, of several the one with the shortest
+// name; or several of the largest.
+void find_node_with(const std::string& data, const std::string& gpu, NamedMachine& machine) {
+  std::uint32_t largest = 0, smallest = 0;
+  std::string of_largest, of_smallest;
+  for (const std::string& node : names_on(data, node_shelf)) {
+    if (gpu_of(data, node) != gpu) continue;
+    const std::uint32_t count = gpus_in(data, node);
+    if (count > largest || (count == largest && node.size() < of_largest.size())) {
+      largest = count;
+      of_largest = node;
+    }
+    if (count >= machine.gpus && (smallest == 0 || count < smallest ||
+                                  (count == smallest && node.size() < of_smallest.size()))) {
       smallest = count;
       of_smallest = node;
     }
@@ -99,6 +160,43 @@ std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_vie
     begin = std::max(end, begin + 1);
   }
   return std::nullopt;
+}
+
+std::optional<CalledGpu> called_gpu(const std::string& data, std::string_view said) {
+  const Document document =
+      read_document(data_file(data, "scenarios/foreign/table/gpu_names.yaml"));
+  const Table root = document.root();
+  std::string rented = in_small_letters(said);
+  if (rented.starts_with("ml.")) rented.erase(0, 3);
+  CalledGpu called;
+  const Table instances = root.table("instances");
+  if (instances.is_mapping(rented)) {
+    const Table each = instances.table(rented);
+    called = {each.text("gpu"), static_cast<std::uint32_t>(each.integer("count", 1, 1 << 10))};
+  } else {
+    const std::vector<std::string> words = words_of_gpu(said);
+    for (const Table& each : root.tables("gpus")) {
+      const std::vector<std::string> wanted = each.texts("words");
+      if (!std::ranges::all_of(wanted, [&](const auto& word) { return holds(words, word); }))
+        continue;
+      called.gpu = each.text("gpu");
+      break;
+    }
+  }
+  if (called.gpu.empty()) return std::nullopt;
+  called.is_modelled = is_on(data, gpu_shelf, called.gpu);
+  return called;
+}
+
+std::optional<NamedMachine> machine_called(const std::string& data, std::string_view said,
+                                           std::uint32_t gpus) {
+  const auto called = called_gpu(data, said);
+  if (!called) return gpu_in_name(data, said, gpus);  // nodes have names that no GPU has: "h800-8"
+  if (!called->is_modelled) return std::nullopt;
+  NamedMachine machine{.words = std::string(said),
+                       .gpus = gpus > 0 ? gpus : std::max(called->count, 1u)};
+  find_node_with(data, called->gpu, machine);
+  return machine.node.empty() ? std::nullopt : std::optional(machine);
 }
 
 }  // namespace stepsim

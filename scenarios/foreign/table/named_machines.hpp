@@ -1,4 +1,5 @@
-// Machines by the names that people give their files: "8xMI300".
+// Machines by the names that people give their files, "8xMI300", and GPUs as others spell them:
+// "A100-80GB", "Tesla V100-SXM2-16GB", "nvidia-tesla-t4", "p4d.24xlarge".
 #pragma once
 
 #include <cstdint>
@@ -23,5 +24,19 @@ std::optional<NamedMachine> machine_in_name(const std::string& data, std::string
 // for as many as the largest node of them has.
 std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_view name,
                                         std::uint32_t gpus);
+
+// What somebody calls a GPU, or a rented machine with GPUs.
+struct CalledGpu {
+  std::string gpu{};         // as the catalogue calls it, whether it has it or not
+  std::uint32_t count = 0;   // of the rented machine; 0: no machine is named
+  bool is_modelled = false;  // the catalogue has it
+};
+// Returns nothing where it is the name of no GPU that is known.
+std::optional<CalledGpu> called_gpu(const std::string& data, std::string_view said);
+
+// So many GPUs that are called so, 0: as many as the rented machine has, else one. Nothing where
+// the catalogue has none of them.
+std::optional<NamedMachine> machine_called(const std::string& data, std::string_view said,
+                                           std::uint32_t gpus);
 
 }  // namespace stepsim
