@@ -104,7 +104,7 @@ function(kind_refused name text error)
     ERROR "@WORK@/own.yaml: ${error}")
 endfunction()
 kind_refused("no kind" "colour: red\\nsize: 3\\n"
-  "looks like nothing that is read here: a scenario has cluster, stack, job and strategy, an Axolotl file base_model with sequence_len or the like, a DeepSpeed file zero_optimization, a TorchTitan file [training]")
+  "looks like nothing that is read here: a scenario has cluster, stack, job and strategy; also read are an Axolotl file, a DeepSpeed file, ")
 kind_refused("two kinds" "base_model: x/y\\nsequence_len: 1024\\nstrategy: {zero: 3}\\n"
   "looks like a scenario (strategy, line 3) and like an Axolotl file (base_model, line 1) at once: --from scenario or --from axolotl says which")
 kind_refused("a merge" "merge_method: linear\\nbase_model: x/y\\n" "is a recipe of mergekit, which trains nothing")

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scenarios/foreign/door/unwrapped.hpp"
+#include "scenarios/foreign/programs/trl/other_program.hpp"
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/text/near_files.hpp"
@@ -275,8 +276,21 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
   return opened;
 }
 
+// A program without a language model may train something else, which is said by its name.
+void refuse_other(const std::string& data, const std::string& text, const std::string& file,
+                  const std::optional<PythonTraining>& training) {
+  constexpr std::string_view model = "model_name_or_path";
+  if (training && (training->arguments.document.root().has(model) ||
+                   holds(training->arguments.unknown, model, &UnknownArgument::key)))
+    return;
+  if (const std::string other = other_training_in(data, text, file); !other.empty())
+    throw UserError({{file, 0, "", other}});
+}
+
 OpenedSource open_python(const std::string& data, const std::string& file, Settings settings) {
-  auto training = python_training(data, {read_text(file), file}, {}, settings);
+  const std::string text = read_text(file);
+  auto training = python_training(data, {text, file}, {}, settings);
+  refuse_other(data, text, file, training);
   if (!training)
     throw UserError({{file, 0, "",
                       "is a Python file that calls no trainer of transformers or TRL; it was read, "
@@ -319,6 +333,7 @@ OpenedSource open_wrapped(const std::string& data, const std::string& file, Sett
   auto training = wrapped.python.empty()
                       ? std::nullopt
                       : python_training(data, {wrapped.python, file}, machine, settings);
+  if (!wrapped.python.empty()) refuse_other(data, wrapped.python, file, training);
   if (training) {
     Launch launch = std::move(training->launch);
     launch.gpu = wrapped.gpu;

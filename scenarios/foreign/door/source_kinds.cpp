@@ -1,6 +1,7 @@
 #include "scenarios/foreign/door/source_kinds.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -243,7 +244,7 @@ constexpr std::array other_files{
     Other{"gconfig", areal_title},
     Other{"rollout", "settings of rollouts alone, which train nothing"},
     Other{"claims", "a file of claims, for `stepsim check`"},
-    Other{"services", "a file of Docker, which trains nothing"}};
+    Other{"services", "a file of Docker, which starts no training"}};
 
 template <class Words>
 std::string first_in(const std::vector<std::string>& keys, const Words& words) {
@@ -270,9 +271,15 @@ std::string none_of_these(const std::vector<std::string>& keys) {
   for (const Other& other : other_files)
     if (std::find(keys.begin(), keys.end(), other.key) != keys.end())
       return fmt::format("is {}", other.title);
-  return "looks like nothing that is read here: a scenario has cluster, stack, job and strategy, "
-         "an Axolotl file base_model with sequence_len or the like, a DeepSpeed file "
-         "zero_optimization, a TorchTitan file [training]";
+  std::vector<std::string> titles;
+  for (const SourceKind& kind : known_kinds())
+    if (!kind.marks.empty()) titles.emplace_back(kind.title);
+  return fmt::format(
+      "looks like nothing that is read here: a scenario has cluster, stack, job and strategy; also "
+      "read are {}, of AutoTrain, NeMo 1 and Primus, a notebook, a Python file, a shell script, a "
+      "Makefile, a Dockerfile, a task of SkyPilot, a job of Kubernetes and a run of Weights & "
+      "Biases",
+      fmt::join(titles.begin() + 1, titles.end(), ", "));
 }
 
 }  // namespace
@@ -300,7 +307,7 @@ const std::vector<SourceKind>& known_kinds() {
          .marks = {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
                    "zero_allow_untested_optimizer"},
          .translate = translate_deepspeed,
-         .never = {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size",
+         .never = {"log_history", "pipe_parallel_size", "pipe-parallel-size", "model_parallel_size",
                    "model-parallel-size", "num_layers", "num-layers", "lr_decay_style",
                    "lr-decay-style"}},
         {.name = "openrlhf",

@@ -1,8 +1,11 @@
 #include "scenarios/foreign/door/unwrapped.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/foreign/launch/script_source.hpp"
+#include "scenarios/foreign/wrapped/dialect.hpp"
 #include "scenarios/foreign/wrapped/job_file.hpp"
 #include "scenarios/foreign/wrapped/modal_program.hpp"
 #include "scenarios/foreign/wrapped/notebook.hpp"
@@ -30,6 +33,33 @@ bool is_yaml(const std::string& file) {
   return file.ends_with(".yaml") || file.ends_with(".yml");
 }
 
+// A file with holes is no YAML before something fills them.
+void refuse_template(const std::string& text, const std::string& file) {
+  std::size_t hole = text.find("{{");
+  if (hole == std::string::npos) hole = text.find("{%");
+  if (hole == std::string::npos) return;
+  try {
+    parse_document(text, file);
+  } catch (const UserError&) {
+    const auto line =
+        1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(hole), '\n');
+    throw UserError({{file, static_cast<int>(line), "",
+                      "is a template: Helm, Jinja or the like fill it in; give the file that comes "
+                      "out of that (helm template CHART)"}});
+  }
+}
+
+// What is no YAML is said by those that read it next.
+std::optional<WrappedSource> dialect_of(const std::string& data, const std::string& file) {
+  std::optional<Document> document;
+  try {
+    document = open_document(file);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+  return read_dialect(data, *document);
+}
+
 }  // namespace
 
 bool is_wrapping(const std::string& file) {
@@ -46,11 +76,16 @@ std::optional<WrappedSource> unwrapped(const std::string& data, const std::strin
   if (is_makefile(file)) return read_makefile(read_text(file));
   if (is_dockerfile(file)) return read_dockerfile(read_text(file));
   if (file.ends_with(".py")) return read_modal_program(read_text(file), file);
-  if (file.ends_with(".json")) return read_run_metadata(read_text(file), file);
-  if (!is_yaml(file)) return std::nullopt;
+  if (!is_yaml(file) && !file.ends_with(".json")) return std::nullopt;
   const std::string text = read_text(file);
+  refuse_template(text, file);
+  if (file.ends_with(".json")) {
+    auto record = read_run_metadata(text, file);
+    return record ? std::move(record) : dialect_of(data, file);
+  }
   if (auto record = read_run_config(text, file)) return record;
-  return read_job_file(data, text, file);
+  auto job = read_job_file(data, text, file);
+  return job ? std::move(job) : dialect_of(data, file);
 }
 
 }  // namespace stepsim

@@ -7,6 +7,7 @@
 
 #include "scenarios/foreign/table/named_machines.hpp"
 #include "scenarios/foreign/table/named_models.hpp"
+#include "scenarios/foreign/table/other_models.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 
 namespace stepsim {
@@ -209,6 +210,12 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
     return;
   }
   const auto model = model_called(question, said);
+  const bool stands_in = model && !model->how.empty() && model->files.empty();
+  if (const std::string why = model && !stands_in ? "" : why_not_modelled(question.data, said);
+      !why.empty()) {
+    source.problem(key, fmt::format("\"{}\" is {}", said, why));
+    return;
+  }
   if (!model) {
     source.problem(
         key, fmt::format("\"{}\" is neither in the catalogue, nor in the local cache of Hugging "

@@ -384,7 +384,10 @@ Translation translate_megatron(const SourceQuestion& question, const Document& d
   MappedSource source(question, document, "Megatron", "programs/megatron/megatron",
                       NamesOfKeys::last_parts);
   const MegatronDegrees degrees = megatron_degrees(source);
-  if (!question.decides("model")) source.put("model", described_model(source), "num-layers");
+  if (source.says("model") && !source.says("num-layers"))
+    source.put_model("model");  // Primus names it
+  else if (!question.decides("model"))
+    source.put("model", described_model(source), "num-layers");
   assume_machine(question, source.root(), source.result(), gpus_of(question));
   source.look_around();
   source.put_stack();

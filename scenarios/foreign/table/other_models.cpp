@@ -1,0 +1,21 @@
+#include "scenarios/foreign/table/other_models.hpp"
+
+#include <algorithm>
+
+#include "sim/base/config.hpp"
+#include "sim/base/letters.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+
+std::string why_not_modelled(const std::string& data, std::string_view name) {
+  const Document document =
+      read_document(data_file(data, "scenarios/foreign/table/other_models.yaml"));
+  const std::string small = in_small_letters(name);
+  for (const Table& family : document.root().tables("families"))
+    for (const std::string& word : family.texts("words"))
+      if (small.find(word) != std::string::npos) return family.text("say");
+  return "";
+}
+
+}  // namespace stepsim
