@@ -29,13 +29,6 @@ std::optional<std::int64_t> count_at(const Table& table, std::string_view key) {
                                                                             : std::nullopt;
 }
 
-bool is_list(const Table& table, std::string_view key) {
-  return table.has(key) && table.one_line(key).starts_with('[');
-}
-bool is_text(const Table& table, std::string_view key) {
-  return table.has(key) && !is_list(table, key) && !table.is_mapping(key);
-}
-
 // A word of a command, and the words of a list or of a text.
 std::vector<std::string> words_at(const Table& table, std::string_view key) {
   if (is_list(table, key)) {

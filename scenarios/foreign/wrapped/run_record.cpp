@@ -14,9 +14,6 @@ namespace {
 
 constexpr std::int64_t most_gpus = 1 << 12;
 
-bool is_text(const Table& table, std::string_view key) {
-  return table.has(key) && !table.is_mapping(key) && !table.one_line(key).starts_with('[');
-}
 std::string text_in(const Table& table, std::string_view key) {
   return is_text(table, key) ? table.text_or(key, "") : "";
 }

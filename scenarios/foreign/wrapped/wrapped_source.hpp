@@ -13,6 +13,7 @@
 #include "scenarios/foreign/launch/launches.hpp"
 #include "scenarios/foreign/text/code_cells.hpp"
 #include "scenarios/foreign/text/shell_words.hpp"
+#include "sim/base/config.hpp"
 
 namespace stepsim {
 
@@ -31,6 +32,10 @@ struct WrappedSource {
   std::vector<std::string> notes{};
   std::string nothing{};  // why it wraps nothing that trains, for the message; empty: not known
 };
+
+// Return whether a list, or one value, stands at the key.
+bool is_list(const Table& table, std::string_view key);
+bool is_text(const Table& table, std::string_view key);
 
 // Returns text that begins in this line of a file: with as many empty lines before it.
 std::string in_line(int line, std::string_view text);
