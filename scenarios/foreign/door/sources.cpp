@@ -68,12 +68,23 @@ void tell_unknown_counts(const SourceQuestion& question, Translation& translatio
   }
 }
 
-// Lines of a notebook are those of its cells.
+// Lines of a notebook are those of its cells: "max_length of code cell 3, line 2".
 void name_cells(const std::vector<CodeCell>& cells, Translation& translation) {
-  translation.cells = cells;
+  if (cells.empty()) return;
   for (std::string& note : translation.notes) note = with_cells(cells, note);
   for (Assumption& each : translation.assumptions) each.why = with_cells(cells, each.why);
-  for (TranslatedLine& line : translation.lines) line.remark = with_cells(cells, line.remark);
+  for (TranslatedLine& line : translation.lines) {
+    line.remark = with_cells(cells, line.remark);
+    const CodeCell* cell = cell_of(cells, line.line);
+    if (cell == nullptr || line.key.empty()) continue;
+    line.key += fmt::format(" of code cell {}", cell->number);
+    line.line -= cell->first_line - 1;
+  }
+  for (SourceKey& key : translation.keys) {
+    if (key.line <= 0) continue;
+    key.remark = place_text(cells, key.line) + (key.remark.empty() ? "" : ": " + key.remark);
+    key.line = 0;
+  }
 }
 
 }  // namespace

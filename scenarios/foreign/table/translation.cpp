@@ -21,18 +21,18 @@ bool ends_at(std::string_view path, std::size_t depth) {
   return static_cast<std::size_t>(std::count(path.begin(), path.end(), '.')) == depth;
 }
 
-std::string comment_of(const std::vector<CodeCell>& cells, const TranslatedLine& line) {
+std::string comment_of(const TranslatedLine& line) {
   std::string text = line.key;
   if (line.line > 0)
-    text += fmt::format(", {}", place_text(cells, line.line));
+    text += fmt::format(", line {}", line.line);
   else if (!line.key.empty() && !line.key.starts_with('-'))
     text += " is absent";
   if (!text.empty() && !line.remark.empty()) text += ": ";
   return text + line.remark;
 }
 
-void write_block(const std::vector<CodeCell>& cells, std::span<const TranslatedLine* const> lines,
-                 std::size_t depth, std::string& text) {
+void write_block(std::span<const TranslatedLine* const> lines, std::size_t depth,
+                 std::string& text) {
   std::vector<std::string_view> parts;
   for (const TranslatedLine* line : lines)
     if (const auto part = part_at(line->path, depth);
@@ -45,12 +45,12 @@ void write_block(const std::vector<CodeCell>& cells, std::span<const TranslatedL
       if (part_at(line->path, depth) == part) inner.push_back(line);
     if (!ends_at(inner.front()->path, depth)) {
       text += fmt::format("{}{}:\n", margin, part);
-      write_block(cells, inner, depth + 1, text);
+      write_block(inner, depth + 1, text);
       continue;
     }
     const TranslatedLine& line = *inner.front();
     const std::string said = fmt::format("{}{}: {}", margin, part, line.value);
-    const std::string comment = comment_of(cells, line);
+    const std::string comment = comment_of(line);
     text += comment.empty() ? said + "\n" : fmt::format("{:<40}  # {}\n", said, comment);
   }
 }
@@ -66,8 +66,6 @@ std::string comment_block(const std::string& text) {
 std::string source_of(const Translation& translation, const TranslatedLine& line) {
   if (line.key.empty()) return "taken";
   if (line.key.starts_with('-')) return line.key;
-  if (line.line > 0 && !translation.cells.empty())
-    return fmt::format("{}, {}", translation.file, place_text(translation.cells, line.line));
   return line.line > 0 ? fmt::format("{}:{}", translation.file, line.line)
                        : fmt::format("{}: no {}", translation.file, line.key);
 }
@@ -114,7 +112,7 @@ std::string translated_scenario(const Translation& translation) {
   std::vector<const TranslatedLine*> lines;
   lines.reserve(translation.lines.size());
   for (const TranslatedLine& line : translation.lines) lines.push_back(&line);
-  write_block(translation.cells, lines, 0, text);
+  write_block(lines, 0, text);
   return text;
 }
 
@@ -124,11 +122,7 @@ std::string key_lists(const Translation& translation) {
     TextTable table{{std::string(key_fate_titles[i]), " line", ""}};
     for (const SourceKey& key : translation.keys)
       if (key.fate == static_cast<KeyFate>(i))
-        table.rows.push_back({key.key,
-                              key.line <= 0               ? ""
-                              : translation.cells.empty() ? std::to_string(key.line)
-                                                          : place_text(translation.cells, key.line),
-                              key.remark});
+        table.rows.push_back({key.key, key.line > 0 ? std::to_string(key.line) : "", key.remark});
     if (table.rows.empty()) continue;
     text += (text.empty() ? "" : "\n") + render(table);
   }
@@ -144,7 +138,6 @@ std::vector<Problem> in_words_of_source(std::vector<Problem> problems,
     problem.message = fmt::format("{} (as {} of the scenario)", problem.message, problem.key);
     problem.key = line->key;
     problem.line = line->line;
-    problem = in_cell(translation.cells, std::move(problem));
   }
   return problems;
 }

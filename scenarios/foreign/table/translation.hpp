@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "scenarios/assumption.hpp"
-#include "scenarios/foreign/text/code_cells.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/yaml_text.hpp"
@@ -49,7 +48,6 @@ struct Translation {
   std::vector<SourceKey> keys;     // in the order of the source
   std::vector<std::string> notes;  // keys that do not do what their author may have hoped
   std::vector<std::string> files;  // read beside it
-  std::vector<CodeCell> cells;     // of a notebook, which its lines are in
 };
 
 // Returns the scenario as a document, its keys with the source's file, key and line as origin.

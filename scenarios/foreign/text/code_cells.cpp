@@ -8,7 +8,6 @@
 #include "sim/base/letters.hpp"
 
 namespace stepsim {
-namespace {
 
 const CodeCell* cell_of(const std::vector<CodeCell>& cells, int line) {
   const auto behind =
@@ -16,8 +15,6 @@ const CodeCell* cell_of(const std::vector<CodeCell>& cells, int line) {
                        [](int wanted, const CodeCell& cell) { return wanted < cell.first_line; });
   return line < 1 || behind == cells.begin() ? nullptr : &*(behind - 1);
 }
-
-}  // namespace
 
 std::string place_text(const std::vector<CodeCell>& cells, int line) {
   const CodeCell* cell = cell_of(cells, line);

@@ -15,6 +15,8 @@ struct CodeCell {
   int first_line = 0;
 };
 
+// The cell that a line of the joined text is in; null where there is none.
+const CodeCell* cell_of(const std::vector<CodeCell>& cells, int line);
 // Returns the text with each "line 40" of the joined text as "code cell 3, line 7".
 std::string with_cells(const std::vector<CodeCell>& cells, std::string_view text);
 // Puts the line of a problem into the cell, and so are the lines that its message names.

@@ -72,7 +72,7 @@ TEST_CASE("code cells of a notebook are one program", "[scenarios][sources][wrap
   CHECK(value_at(read, "job.micro_batch") == "2");
   CHECK(value_at(read, "cluster.gpus_per_node") == "1");
   const std::string text = translated_scenario(read);
-  CHECK(text.find("max_length, code cell 3, line 2") != std::string::npos);
+  CHECK(text.find("max_length of code cell 3, line 2") != std::string::npos);
   // A cell may be one text, and hold commands of several lines, helps and values of commands.
   const Translation other =
       read_as("own.ipynb",
