@@ -317,6 +317,18 @@ bool starts_something(const std::string& data, const WrappedSource& wrapped,
   return !launches_in(data, commands_beside(wrapped, file)).empty();
 }
 
+// A script that the wrapping starts is what trains.
+std::string why_nothing(const WrappedSource& wrapped) {
+  constexpr std::string_view ending = ".sh";
+  const std::string& shell = wrapped.shell;
+  const std::size_t end = shell.find(ending);
+  if (end == std::string::npos) return wrapped.nothing;
+  const std::size_t from = shell.find_last_of(" '\"\n=", end);
+  const std::size_t begin = from == std::string::npos ? 0 : from + 1;
+  return fmt::format("it starts {}: give that script instead",
+                     shell.substr(begin, end + ending.size() - begin));
+}
+
 OpenedSource open_wrapped(const std::string& data, const std::string& file, Settings settings,
                           const WrappedSource& wrapped) {
   if (!wrapped.kind.empty()) {
@@ -349,7 +361,7 @@ OpenedSource open_wrapped(const std::string& data, const std::string& file, Sett
   if (!starts_something(data, wrapped, file))
     throw UserError(
         {{file, 0, "",
-          fmt::format("is {}: {}; it was read, not run", wrapped.title, wrapped.nothing)}});
+          fmt::format("is {}: {}; it was read, not run", wrapped.title, why_nothing(wrapped))}});
   OpenedSource opened = open_script(data, file, settings, &wrapped);
   opened.script->notes.insert(opened.script->notes.end(), wrapped.notes.begin(),
                               wrapped.notes.end());

@@ -83,7 +83,7 @@ std::optional<WrappedSource> unwrapped(const std::string& data, const std::strin
     auto record = read_run_metadata(text, file);
     return record ? std::move(record) : dialect_of(data, file);
   }
-  if (auto record = read_run_config(text, file)) return record;
+  if (auto record = read_run_config(data, text, file)) return record;
   auto job = read_job_file(data, text, file);
   return job ? std::move(job) : dialect_of(data, file);
 }

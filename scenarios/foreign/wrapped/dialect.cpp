@@ -26,6 +26,14 @@ std::optional<Table> block_at(const Table& table, std::string_view path) {
   return block_at(table.table(path.substr(0, dot)), path.substr(std::min(dot + 1, path.size())));
 }
 
+// Primus writes "${NAME:llama2_7B}.yaml": nobody's environment is read, and the default counts.
+std::string with_default(std::string text) {
+  const std::size_t from = text.find("${"), end = text.find('}', from);
+  const std::size_t colon = text.find(':', from);
+  if (from == std::string::npos || end == std::string::npos || colon > end) return text;
+  return text.substr(0, from) + text.substr(colon + 1, end - colon - 1) + text.substr(end + 1);
+}
+
 // What stands at "a.b" below the table; nothing where nothing is, or null.
 std::optional<SaidValue> said_at(const Table& table, std::string_view path) {
   const std::size_t dot = path.rfind('.');
@@ -35,7 +43,9 @@ std::optional<SaidValue> said_at(const Table& table, std::string_view path) {
   if (!block || !block->has(key)) return std::nullopt;
   SaidValue said{.yaml = block->one_line(key), .text = {}, .line = block->origin(key)->line};
   if (said.yaml.empty() || said.yaml == "null" || said.yaml == "~") return std::nullopt;
-  if (!block->is_mapping(key) && !said.yaml.starts_with('[')) said.text = block->text_or(key, "");
+  if (block->is_mapping(key) || said.yaml.starts_with('[')) return said;
+  said.text = with_default(block->text_or(key, ""));
+  if (said.text != block->text_or(key, "")) said.yaml = said.text;
   return said;
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
+#include "scenarios/foreign/table/mapped_source.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -38,7 +40,18 @@ bool is_nothing(const std::string& value) {
 
 class ConfigReader {
  public:
-  explicit ConfigReader(WrappedSource& source) : source_(source) {}
+  ConfigReader(const std::string& data, WrappedSource& source) : source_(source) {
+    const Document facts = import_facts(data, "programs/trl/trl");
+    const Table root = facts.root();
+    for (const std::string_view list : {"read", "used"})
+      for (const std::string& key : root.texts_or(list)) known_.insert(key);
+    for (const std::string_view block : {"keys", "also_called", "not_modelled"})
+      if (root.is_mapping(block))
+        for (const std::string& key : root.table(block).keys()) known_.insert(key);
+    const Table told = root.table("told_by");
+    for (const std::string& method : told.keys())
+      for (const std::string& key : told.table(method).texts("keys")) known_.insert(key);
+  }
 
   void read(const Table& root) {
     for (const std::string& key : root.keys()) {
@@ -69,8 +82,10 @@ class ConfigReader {
   }
 
   void put(const std::string& key, const std::string& value, int line) {
-    // A model's own settings of generation stand among the arguments.
+    // A model's own settings stand among the arguments: they are nobody's, and 20 is the length of
+    // its answers.
     constexpr std::string_view length_of_answers = "20";
+    if (!known_.contains(key) && key != "_name_or_path" && key != "base_model_name_or_path") return;
     if (is_nothing(value) || (key == "max_length" && value == length_of_answers)) return;
     if (key == "_name_or_path" || key == "base_model_name_or_path") {
       path_ = value;
@@ -103,6 +118,7 @@ class ConfigReader {
   }
 
   WrappedSource& source_;
+  std::set<std::string> known_{};  // of arguments that mean something
   std::string path_{};
   int path_line_ = 0;
 };
@@ -121,7 +137,8 @@ std::string program_words(const std::string& program) {
 
 }  // namespace
 
-std::optional<WrappedSource> read_run_config(std::string_view text, const std::string& file) {
+std::optional<WrappedSource> read_run_config(const std::string& data, std::string_view text,
+                                             const std::string& file) {
   if (!text.starts_with("wandb_version:") && !text.starts_with("_wandb:") &&
       text.find("\n_wandb:") == std::string_view::npos &&
       text.find("\nwandb_version:") == std::string_view::npos)
@@ -129,8 +146,9 @@ std::optional<WrappedSource> read_run_config(std::string_view text, const std::s
   const Document document = parse_document(text, file);
   const Table root = document.root();
   WrappedSource source{.title = "a config.yaml of Weights & Biases"};
-  ConfigReader(source).read(root);
-  if (source.settings.empty()) return std::nullopt;
+  ConfigReader(data, source).read(root);
+  source.nothing = "it has no arguments of a trainer of transformers or TRL in it";
+  if (source.settings.empty()) return source;
   source.kind = "trl";
   // Newer releases keep the machine beside the settings: {e: {RUN: {gpu: ...}}}.
   if (const auto own = root.table_if("_wandb"))
@@ -159,16 +177,22 @@ std::optional<WrappedSource> read_run_metadata(std::string_view text, const std:
   const auto folder = std::filesystem::path(file).parent_path();
   if (!own.empty() && is_file((folder / own).string())) program = own;
   std::string words = program_words(program);
+  bool says_model = is_file((folder / program).string());
   if (root.has("args") && !is_text(root, "args") && !root.is_mapping("args"))
-    for (const std::string& each : root.texts("args")) words += " " + shell_quoted(each);
+    for (const std::string& each : root.texts("args")) {
+      words += " " + shell_quoted(each);
+      says_model = says_model || each.find("model") != std::string::npos ||
+                   each.find(".y") != std::string::npos || each.find("config") != std::string::npos;
+    }
   const auto origin = root.origin("program");
-  source.shell =
-      in_line(origin ? origin->line : 1,
-              source.gpus ? fmt::format("torchrun --nproc_per_node={} {}\n", *source.gpus, words)
-                          : fmt::format("python {}\n", words));
+  if (says_model)
+    source.shell =
+        in_line(origin ? origin->line : 1,
+                source.gpus ? fmt::format("torchrun --nproc_per_node={} {}\n", *source.gpus, words)
+                            : fmt::format("python {}\n", words));
   source.nothing = fmt::format(
-      "it names {}, which is not here, and no arguments that are known: "
-      "config.yaml beside it has them all",
+      "it names {}, which is not here, and no model among its arguments: config.yaml beside it has "
+      "all of them",
       program);
   return source;
 }

@@ -11,7 +11,8 @@
 namespace stepsim {
 
 // Return nothing where the text is no such file. Throw UserError about one that cannot be read.
-std::optional<WrappedSource> read_run_config(std::string_view text, const std::string& file);
+std::optional<WrappedSource> read_run_config(const std::string& data, std::string_view text,
+                                             const std::string& file);
 std::optional<WrappedSource> read_run_metadata(std::string_view text, const std::string& file);
 
 }  // namespace stepsim
