@@ -66,7 +66,8 @@ std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const Gp
                                   ? fmt::format("the queue is asked for {}", launch.gpu)
                                   : launch.why_gpu;
     why = fmt::format("{}{}{}{}", asked, machine ? "" : ", which the catalogue does not have",
-                      said.why.empty() ? "" : ", and ", said.why);
+                      said.why.empty() || said.why == asked ? "" : ", and ",
+                      said.why == asked ? "" : said.why);
     if (machine && nodes > 1) machine->nodes = nodes;
     return machine;
   }

@@ -381,7 +381,9 @@ bool put_types(MappedSource& source) {
     loaded = source.text(key).find("16") != std::string::npos || loaded;
   const bool off = in_small_letters(source.text("bf16")) == "false";
   if (sixteen) source.without("fp16", "taken as bf16, which has the same size and speed");
-  const bool whole = !sixteen && off && !loaded;
+  const bool whole = !sixteen && off && !loaded && !source.on("load_in_4bit");
+  if (!whole && !sixteen && off && !loaded)
+    source.without("bf16", "matrices in 4 bits are multiplied in 16 bits whatever it says");
   if (whole)
     source.put("strategy.precision", tf32 ? "tf32" : "fp32", "bf16", "16 bits are not asked for");
   return whole;

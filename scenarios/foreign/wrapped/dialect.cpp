@@ -1,9 +1,11 @@
 #include "scenarios/foreign/wrapped/dialect.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <vector>
 
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -72,13 +74,15 @@ class DialectReader {
     read_keys();
     read_words();
     hand_on();
-    if (const auto absent = dialect_.table_if("absent"))
-      for (const std::string& key : absent->keys())
-        if (!has(key)) source_.settings.push_back({key, absent->one_line(key), 1});
+    take_absent();
     source_.gpus = count_of("gpus");
     source_.nodes = count_of("nodes");
-    if (source_.gpus)
+    if (dialect_.has("alone")) {
+      source_.gpus = 1;
+      source_.why_gpus = dialect_.text("alone");
+    } else if (source_.gpus) {
       source_.why_gpus = fmt::format("{} is {}", dialect_.text("gpus"), *source_.gpus);
+    }
     return std::move(source_);
   }
 
@@ -112,6 +116,21 @@ class DialectReader {
       const Table meant = meanings.table(said->text);
       for (const std::string& key : meant.keys()) put(key, meant.one_line(key), said->line);
     }
+  }
+
+  // What is not said is no line of the file, and a note says it.
+  void take_absent() {
+    const auto absent = dialect_.table_if("absent");
+    if (!absent) return;
+    std::vector<std::string> taken;
+    for (const std::string& key : absent->keys()) {
+      if (has(key)) continue;
+      source_.settings.push_back({key, absent->one_line(key), 1});
+      taken.push_back(fmt::format("{} {}", key, absent->one_line(key)));
+    }
+    if (!taken.empty())
+      source_.notes.push_back(fmt::format("{} does not say, and this is taken: {}", source_.title,
+                                          fmt::join(taken, ", ")));
   }
 
   // All keys of a block, one by one or with the blocks in it.

@@ -164,14 +164,16 @@ void find_gpu_in_outputs(const std::string& data, const Table& cell, WrappedSour
         return outputs.find(mark) != std::string::npos;
       }))
     return;
-  for (const Table& output : cell.tables("outputs"))
-    for (const std::string_view line : lines_in(text_at(output, "text"))) {
+  for (const Table& output : cell.tables("outputs")) {
+    const std::string text = text_at(output, "text");
+    for (const std::string_view line : lines_in(text)) {
       source.gpu = gpu_in_output(data, line);
       if (source.gpu.empty()) continue;
       source.why_gpu =
           fmt::format("the output of code cell {} shows {}", source.cells.size(), source.gpu);
       return;
     }
+  }
 }
 
 // Colab's V100 and A100 are those with less memory.

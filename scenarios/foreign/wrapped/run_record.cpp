@@ -9,6 +9,7 @@
 
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "sim/base/config.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -24,12 +25,14 @@ std::string text_in(const Table& table, std::string_view key) {
 void read_gpus(const Table& machine, std::string_view where, WrappedSource& source) {
   if (!source.gpu.empty()) return;
   source.gpu = text_in(machine, "gpu");
-  if (!source.gpu.empty()) source.why_gpu = fmt::format("{} has run on {}", where, source.gpu);
+  if (!source.gpu.empty()) source.why_gpu = fmt::format("{} names {}", where, source.gpu);
   for (const std::string_view key : {"gpu_count", "gpuCount"})
     if (is_text(machine, key) && !source.gpus) {
       source.gpus = machine.integer_or(key, 1, 0, most_gpus);
       if (*source.gpus == 0) source.gpus.reset();
-      if (source.gpus) source.why_gpus = fmt::format("{} counts {} GPUs", where, *source.gpus);
+      if (source.gpus)
+        source.why_gpus =
+            fmt::format("{} counts {} GPU{}", where, *source.gpus, *source.gpus == 1 ? "" : "s");
     }
 }
 
@@ -148,7 +151,7 @@ std::optional<WrappedSource> read_run_config(const std::string& data, std::strin
   WrappedSource source{.title = "a config.yaml of Weights & Biases"};
   ConfigReader(data, source).read(root);
   source.nothing = "it has no arguments of a trainer of transformers or TRL in it";
-  if (source.settings.empty()) return source;
+  if (!holds(source.settings, "per_device_train_batch_size", &NamedValue::key)) return source;
   source.kind = "trl";
   // Newer releases keep the machine beside the settings: {e: {RUN: {gpu: ...}}}.
   if (const auto own = root.table_if("_wandb"))
@@ -161,6 +164,10 @@ std::optional<WrappedSource> read_run_config(const std::string& data, std::strin
   if (source.gpu.empty() && is_file(beside)) {
     const Document machine = parse_document(read_text(beside), beside);
     read_gpus(machine.root(), "wandb-metadata.json", source);
+  }
+  if (text.find("is_jupyter_run: true") != std::string_view::npos) {
+    source.gpus = 1;
+    source.why_gpus = "it was started in a notebook, which is one process";
   }
   return source;
 }

@@ -156,7 +156,7 @@ TEST_CASE("a task of SkyPilot", "[scenarios][sources][wrapped]") {
   CHECK(translated_scenario(read).find("per_device_train_batch_size, line 11") !=
         std::string::npos);
   CHECK(refusal_of("sky.yaml", "resources: {cpus: 4}\nrun: python serve.py\n")
-            .find("is a task of SkyPilot") != std::string::npos);
+            .find("sky.yaml:2: the script starts serve.py of line 2") != std::string::npos);
 }
 
 TEST_CASE("jobs of Kubernetes", "[scenarios][sources][wrapped]") {
@@ -235,8 +235,8 @@ TEST_CASE("records of runs", "[scenarios][sources][wrapped]") {
               "v_proj]\n");
   CHECK(value_at(config, "job.sequence") == "2048");
   CHECK(value_at(config, "job.micro_batch") == "4");
-  CHECK(value_at(config, "strategy.adapter").find("32") != std::string::npos);
-  CHECK(why_machine(config).starts_with("h100-8; the run has run on NVIDIA H100 80GB HBM3"));
+  CHECK(value_at(config, "strategy.lora.rank") == "32");
+  CHECK(why_machine(config).starts_with("h100-8; the run names NVIDIA H100 80GB HBM3"));
   const Translation metadata =
       read_as("wandb-metadata.json",
               R"({"startedAt": "2025", "python": "3.11", "program": "/own/train.py", "gpu_count": 4,
@@ -244,6 +244,69 @@ TEST_CASE("records of runs", "[scenarios][sources][wrapped]") {
           "--per_device_train_batch_size", "2", "--bf16", "True"]})");
   CHECK(value_at(metadata, "job.micro_batch") == "2");
   CHECK(why_machine(metadata).starts_with("h100-4"));
+}
+
+TEST_CASE("dialects of programs that are read", "[scenarios][sources][wrapped]") {
+  const Translation autotrain = read_as(
+      "own.yml",
+      "task: llm-sft\nbase_model: Qwen/Qwen2.5-7B\nproject_name: own\nparams:\n  block_size: 512\n"
+      "  batch_size: 3\n  epochs: 2\n  peft: true\n  quantization: int4\n  mixed_precision: "
+      "bf16\n");
+  CHECK(value_at(autotrain, "job.sequence") == "512");
+  CHECK(value_at(autotrain, "job.micro_batch") == "3");
+  CHECK(value_at(autotrain, "job.gradient_accumulation") == "4");
+  CHECK(value_at(autotrain, "job.packing") == "true");
+  CHECK(value_at(autotrain, "strategy.lora.quantised") == "nf4");
+  const Translation nemo =
+      read_as("own.yaml",
+              "trainer: {devices: 8, num_nodes: 2, precision: bf16, max_steps: 9}\nmodel:\n"
+              "  micro_batch_size: 4\n  global_batch_size: 64\n  encoder_seq_length: 2048\n"
+              "  tensor_model_parallel_size: 2\n  max_position_embeddings: 2048\n  num_layers: 24\n"
+              "  hidden_size: 2048\n  ffn_hidden_size: 5440\n  num_attention_heads: 16\n"
+              "  activation: fast-swiglu\n  optim: {name: distributed_fused_adam}\n");
+  CHECK(value_at(nemo, "job.global_batch") == "64");
+  CHECK(value_at(nemo, "strategy.zero") == "1");
+  CHECK(value_at(nemo, "cluster.nodes") == "2");
+  const Translation primus = read_as(
+      "own.yaml",
+      "modules:\n  pre_trainer:\n    framework: megatron\n    model: ${MODEL:llama3.1_8B}.yaml\n"
+      "    overrides:\n      micro_batch_size: 2\n      global_batch_size: 32\n"
+      "      seq_length: 4096\n      train_iters: 5\n");
+  CHECK(value_at(primus, "model") == "\"llama-3.1-8b\"");
+  CHECK(value_at(primus, "job.sequence") == "4096");
+  const Translation adapter =
+      read_as("adapter_config.json",
+              R"({"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen2.5-7B", "r": 64,
+                  "target_modules": ["q_proj", "v_proj"]})");
+  CHECK(value_at(adapter, "strategy.lora.rank") == "64");
+  CHECK(why_machine(adapter).find("nothing in the file says") != std::string::npos);
+}
+
+TEST_CASE("what trains nothing that is modelled is named", "[scenarios][sources][wrapped]") {
+  const auto says = [](const std::string& name, const std::string& text, const char* expected) {
+    const std::string refusal = refusal_of(name, text);
+    INFO(refusal);
+    CHECK(refusal.find(expected) != std::string::npos);
+  };
+  says("trainer_state.json", R"({"global_step": 5, "log_history": [], "train_batch_size": 2})",
+       "--beside");
+  says("job.yaml", "apiVersion: v1\n{{- if .Values.on }}\nkind: Job\n{{- end }}\n",
+       "job.yaml:2: is a template");
+  says("own.py",
+       "model = AutoModelForSequenceClassification.from_pretrained('google/bert-base')\n"
+       "trainer = Trainer(model=model, args=TrainingArguments(bf16=True))\n",
+       "line 1: that is a classifier");
+  says("own.py",
+       "model = SentenceTransformer('own/base')\ntrainer = SentenceTransformerTrainer(model)\n",
+       "an embedding model");
+  says("own.py",
+       "model = AutoModelForSeq2SeqLM.from_pretrained('google/flan-t5-base')\n"
+       "trainer = Seq2SeqTrainer(model=model, args=Seq2SeqTrainingArguments(bf16=True))\n",
+       "an encoder with a decoder");
+  says("own.yaml",
+       "model_name_or_path: google-bert/bert-base-uncased\nper_device_train_batch_size: 2\n",
+       "is an encoder, and encoders are not modelled");
+  says("own.yaml", "colour: red\nsize: 3\n", "a task of SkyPilot, a job of Kubernetes");
 }
 
 TEST_CASE("GPUs are known by their spellings", "[scenarios][sources][wrapped]") {
