@@ -170,7 +170,7 @@ endfunction()
 copy_refused("a Python file with a value that only a run knows" sft.trl.py own.py "MAX_LEN = 2048|MAX_LEN = longest()"
   ":34: max_length: depends on longest() of line 11, which is not run: --set MAX_LEN=... says it")
 copy_refused("a Python file without a trainer" sft.trl.py own.py "SFTTrainer(|train("
-  ": is a Python file that calls no trainer of transformers or TRL; it was read, not run")
+  ": is a Python file that calls no trainer of transformers or TRL, and has no loop of its own that trains; it was read, not run")
 copy_refused("a Python file with a bracket that is never closed" sft.trl.py own.py "return PER_DEVICE_BATCH_SIZE, steps|return (PER_DEVICE_BATCH_SIZE, steps"
   ":18: a bracket that begins here is never closed")
 copy_refused("a method of TRL that is not read" trl.sh own.sh "dpo_of_pairs.py|ppo.py"

@@ -126,7 +126,7 @@ void follow_python(const std::string& bytes) {
   for (const PythonCall& call :
        calls_in(file, [](const std::string& name) { return name.size() < 24; }))
     for (const PythonCall::Keyword& keyword : call.keywords)
-      value_of(file, call.scope, keyword.value);
+      value_of(file, place_of(call), keyword.value);
 }
 
 void read_log(const std::string& bytes) {

@@ -100,29 +100,41 @@ const ShellFile* written_file(const ShellScript& script, const std::string& name
   return nullptr;
 }
 
-// A Python file that a script starts, or writes with a here-document: what its constructors are
-// told. Nothing where it has none of the trainers.
+// A Python file that a script starts, or writes with a here-document.
 struct PythonText {
   std::string text, file;
   int first_line = 1;
 };
+
+// Finds the program of a launch in the folders of the script's repository: "$HERE/train/sft.py" is
+// known by its last parts, a module by its path.
+std::optional<std::string> find_program(const std::string& script, std::string program) {
+  if (!program.ends_with(".py")) {
+    if (program.find_first_of("/ ") != std::string::npos) return std::nullopt;
+    std::replace(program.begin(), program.end(), '.', '/');
+    program += ".py";
+  }
+  std::string tail = std::filesystem::path(program).lexically_normal().relative_path().string();
+  while (true) {
+    if (auto file = find_in_repository(script, tail)) return file;
+    const std::size_t slash = tail.find('/');
+    if (slash == std::string::npos) return std::nullopt;
+    tail = tail.substr(slash + 1);
+  }
+}
+
 std::optional<PythonText> python_of(const std::string& script, const Launch& launch,
                                     const ShellScript& read) {
-  if (!launch.program.ends_with(".py")) return std::nullopt;
-  const std::filesystem::path program(launch.program);
   if (const ShellFile* written = written_file(read, launch.program))
     return PythonText{written->text, script, written->line};
-  std::error_code failed;
-  const std::filesystem::path folder = std::filesystem::path(script).parent_path();
-  for (const auto& place : {folder / program, folder / program.filename()})
-    if (std::filesystem::is_regular_file(place, failed))
-      return PythonText{read_text(place.string()), place.string()};
-  return std::nullopt;
+  const auto file = find_program(script, launch.program);
+  return file ? std::optional(PythonText{read_text(*file), *file}) : std::nullopt;
 }
 
 std::optional<PythonTraining> python_training(const std::string& data, const PythonText& python,
                                               const Launch& launch, Settings settings) {
-  PythonQuestion question{.data = data, .file = python.file, .first_line = python.first_line};
+  PythonQuestion question{
+      .data = data, .file = python.file, .first_line = python.first_line, .near = python.file};
   for (const auto& [key, value] : settings_of_source(settings)) question.given[key] = value;
   for (const auto& [key, word] : launch.environment)
     if (word.unknown.empty()) question.environment[key] = word.text;
@@ -136,8 +148,12 @@ std::optional<PythonTraining> python_training(const std::string& data, const Pyt
   }
   auto training = read_python_training(python.text, question);
   if (!training) return std::nullopt;
+  if (launch.gpus) training->launch.gpus = launch.gpus;
+  if (launch.program.empty()) return training;
   // The script's launch overrules what the file would do by itself.
   training->launch.environment = launch.environment;
+  training->launch.options = launch.options;
+  training->launch.alone = launch.alone;
   const bool several = !launch.file.text.empty() || launch.nodes;
   if (several && !training->launch.why_gpus.empty()) training->launch.gpus.reset();
   if (several || launch.gpus) training->launch.why_gpus.clear();
@@ -213,13 +229,17 @@ void open_constructors(const std::string& data, const std::string& script, Setti
     if (!there.has(each.key) && !holds(opened.unknown, each.key, &UnknownArgument::key))
       opened.unknown.push_back(std::move(each));
   opened.file = python->file;
-  opened.script->script.names.insert(training->names.begin(), training->names.end());
+  opened.script->script.names.insert(training->variables.begin(), training->variables.end());
 }
 
-// Settings are variables of the script where it has such, else arguments.
-void set_given(Settings given, const std::set<std::string>& names, OpenedSource& opened) {
+// Settings are variables of the script where it has such, else arguments; a name that is a key of
+// the program is that key, whatever variables are called.
+void set_given(const std::string& data, Settings given, const std::set<std::string>& names,
+               OpenedSource& opened) {
+  const Document facts = facts_of(data, *opened.kind);
+  const std::vector<std::string> keys = facts.root().texts_or("read");
   for (const auto& setting : given) {
-    if (names.contains(setting.first)) continue;
+    if (names.contains(setting.first) && !holds(keys, setting.first)) continue;
     opened.document.set(setting.first, setting.second);
     std::erase_if(opened.unknown, [&](const auto& each) { return each.key == setting.first; });
   }
@@ -249,6 +269,13 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
     const auto python = python_of(file, launch, script);
     return python && python_training(data, *python, launch, settings) ? python_kind() : nullptr;
   };
+  // A program of people's own is asked what it does with its arguments.
+  const auto trains_in_python = [&](const ShellScript& script, const Launch& launch,
+                                    const SourceKind& kind) {
+    if (&kind != python_kind()) return false;
+    const auto python = python_of(file, launch, script);
+    return python && python_training(data, *python, launch, settings);
+  };
   ScriptQuestion question{
       .data = data,
       .file = file,
@@ -267,12 +294,13 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
   assert(kind != nullptr);  // only launches that have one are taken
   if (wrapped != nullptr) take_machine(*wrapped, script.launch);
   OpenedSource opened{kind, parse_document("{}", file), file, std::move(script)};
-  if (is_called(*kind, opened.script->launch) || is_told(*kind, opened.script->launch) ||
-      kind_of_given(file, opened.script->launch) != nullptr)
+  const Launch& launch = opened.script->launch;
+  const bool named = is_called(*kind, launch) || kind_of_given(file, launch) != nullptr;
+  if (named || (is_told(*kind, launch) && !trains_in_python(opened.script->script, launch, *kind)))
     open_arguments(data, file, opened);
   else
     open_constructors(data, file, settings, opened);
-  set_given(given, opened.script->script.names, opened);
+  set_given(data, given, opened.script->script.names, opened);
   return opened;
 }
 
@@ -293,12 +321,12 @@ OpenedSource open_python(const std::string& data, const std::string& file, Setti
   refuse_other(data, text, file, training);
   if (!training)
     throw UserError({{file, 0, "",
-                      "is a Python file that calls no trainer of transformers or TRL; it was read, "
-                      "not run"}});
+                      "is a Python file that calls no trainer of transformers or TRL, and has no "
+                      "loop of its own that trains; it was read, not run"}});
   OpenedSource opened{python_kind(), std::move(training->arguments.document), file,
                       ScriptSource{{}, std::move(training->launch), {}, {}},
                       std::move(training->arguments.unknown)};
-  set_given(settings_of_source(settings), training->names, opened);
+  set_given(data, settings_of_source(settings), training->variables, opened);
   return opened;
 }
 
@@ -337,7 +365,7 @@ OpenedSource open_wrapped(const std::string& data, const std::string& file, Sett
     OpenedSource opened{&kind_of(parse_document("{}", file), wrapped.kind),
                         document_in_lines(wrapped.settings, file), file,
                         ScriptSource{{}, std::move(launch), {}, wrapped.notes}};
-    set_given(settings_of_source(settings), {}, opened);
+    set_given(data, settings_of_source(settings), {}, opened);
     return opened;
   }
   Launch machine;
@@ -355,7 +383,7 @@ OpenedSource open_wrapped(const std::string& data, const std::string& file, Sett
         python_kind(), std::move(training->arguments.document), file,
         ScriptSource{commands_beside(wrapped, file), std::move(launch), {}, wrapped.notes},
         std::move(training->arguments.unknown)};
-    set_given(settings_of_source(settings), training->names, opened);
+    set_given(data, settings_of_source(settings), training->variables, opened);
     return opened;
   }
   if (!starts_something(data, wrapped, file))

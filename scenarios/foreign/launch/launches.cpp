@@ -104,13 +104,16 @@ class CommandReader {
 
   std::optional<Launch> read() {
     if (words_.empty() || !skip_wrappers()) return std::nullopt;
+    launch_.alone = !by_slurm_;
     constexpr int most = 4;  // launchers that start launchers
     for (int turn = 0; turn < most && !words_.empty(); ++turn) {
       const std::string name = program_in(words_.front().text);
       if (is_python(name)) {
         if (!python()) return std::nullopt;
+        interpreted_ = true;
       } else if (const Launcher* launcher = launcher_called(name)) {
         by_slurm_ = false;
+        launch_.alone = false;
         options_of(*launcher);
       } else {
         break;
@@ -121,6 +124,7 @@ class CommandReader {
     if (launch_.program.empty()) return std::nullopt;
     launch_.arguments.assign(words_.begin(), words_.end());
     hand_on_to_launcher();
+    launch_.alone = launch_.alone && (interpreted_ || launch_.program.ends_with(".py"));
     count_processes();
     count_devices();
     count_asked();
@@ -328,6 +332,8 @@ class CommandReader {
     if (!launch_.gpus && launch_.file.text.empty())
       launch_.gpus = asked.gpus ? asked.gpus : by_slurm_ ? asked.tasks : std::nullopt;
     launch_.gpu = asked.gpu;
+    const auto queue = asked_.find("partition");
+    if (queue != asked_.end()) launch_.queue = queue->second;
     std::erase_if(launch_.unknown, [&](const UnknownCount& each) {
       return (each.nodes ? launch_.nodes : launch_.gpus).has_value();
     });
@@ -384,6 +390,7 @@ class CommandReader {
   Launch launch_{};
   bool per_node_ = false;
   bool by_slurm_ = false;  // srun starts the processes themselves
+  bool interpreted_ = false;
 };
 
 // Returns a word of a script as a value of YAML: numbers and truths as they are, all else in
@@ -393,6 +400,13 @@ std::string yaml_value(const std::string& text) {
                       text.find_first_not_of("0123456789.+-eE") == std::string::npos &&
                       text.find_first_of("0123456789") != std::string::npos;
   if (number || text == "true" || text == "false") return text;
+  // Python's int() takes 1_000 for 1000.
+  if (!text.empty() && is_digit(text.front()) && is_digit(text.back()) &&
+      text.find_first_not_of("0123456789_") == std::string::npos) {
+    std::string digits = text;
+    std::erase(digits, '_');
+    return digits;
+  }
   if (text == "True" || text == "False") return text == "True" ? "true" : "false";
   std::string result = "\"";
   for (const char c : text) {

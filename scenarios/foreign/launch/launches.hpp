@@ -32,9 +32,11 @@ struct Launch {
   std::optional<std::int64_t> nodes{};
   std::string gpu{};      // that is asked for, or was used: "a100"
   std::string why_gpu{};  // "the notebook's gpuType is T4"; empty: the queue is asked for it
+  std::string queue{};    // that is asked: "gpu_a100"
   std::vector<UnknownCount> unknown{};
   ShellWord file{};        // of settings, of the launcher itself; empty: none
   std::string why_gpus{};  // where no launcher says how many; empty: one does
+  bool alone = false;      // a Python program that no launcher starts: one process
 };
 
 // A training that a script starts before the one that is asked about.

@@ -71,6 +71,21 @@ std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const Gp
     if (machine && nodes > 1) machine->nodes = nodes;
     return machine;
   }
+  std::vector<std::string> names;
+  if (question.launch != nullptr && !question.launch->queue.empty())
+    names.push_back(question.launch->queue);
+  if (!question.script.empty())
+    names.push_back(std::filesystem::path(question.script).filename().string());
+  for (const std::string& name : names)
+    if (auto machine = gpu_in_name(question.data, name, gpus);
+        machine && (said.nodes <= 1 || machine->nodes > 1)) {
+      machine->nodes = static_cast<std::uint32_t>(std::max<std::int64_t>(said.nodes, 1));
+      why = fmt::format(
+          "the {} is called {}{}{}",
+          question.launch != nullptr && name == question.launch->queue ? "queue" : "script",
+          machine->words, said.gpus > 0 ? ", and " : "", said.gpus > 0 ? said.why : "");
+      return machine;
+    }
   for (const bool folder : {false, true}) {
     const std::string name = (folder ? file.parent_path() : file).filename().string();
     auto machine = gpu_in_name(question.data, name, gpus);

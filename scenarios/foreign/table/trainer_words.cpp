@@ -374,12 +374,24 @@ void put_narrow_gather(MappedSource& source, std::string_view key, const Shardin
     source.note(fmt::format("{} does nothing here: only version 2 of FSDP gathers 8 bits", key));
 }
 
-bool put_types(MappedSource& source) {
+bool is_half(std::string_view type) {
+  return type == "half" || type.find("16") != std::string_view::npos;
+}
+
+bool never_checkpoints(MappedSource& source) {
+  const auto& model = source.around().model;
+  return model && source.on("trust_remote_code") &&
+         holds(shared_words(source).root().texts("never_checkpoints"), model->architecture);
+}
+
+bool put_types(MappedSource& source, bool plain) {
   const bool tf32 = source.on("tf32"), sixteen = source.on("fp16");
   bool loaded = false;  // in 16 bits, whatever else is said
   for (const std::string_view key : {"dtype", "torch_dtype"})
-    loaded = source.text(key).find("16") != std::string::npos || loaded;
-  const bool off = in_small_letters(source.text("bf16")) == "false";
+    loaded = is_half(source.text(key)) || source.text(key) == "auto" || loaded;
+  const bool few_bits = source.on("load_in_4bit") || source.on("load_in_8bit");
+  const bool off = !few_bits && (in_small_letters(source.text("bf16")) == "false" ||
+                                 (plain && !source.says("bf16")));
   if (sixteen) source.without("fp16", "taken as bf16, which has the same size and speed");
   const bool whole = !sixteen && off && !loaded && !source.on("load_in_4bit");
   if (!whole && !sixteen && off && !loaded)

@@ -85,8 +85,12 @@ void put_unfused_on_host(MappedSource& source, std::string_view key);
 void put_contiguous_ring(MappedSource& source, std::int64_t ranks, std::string_view key);
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding);
 // Puts "bf16", "fp16" and "tf32" of the trainer of transformers. Without a word it is taken to be
-// bf16. Returns whether all is in 32 bits.
-bool put_types(MappedSource& source);
+// bf16, or 32 bits where it is `plain`. Returns whether all is in 32 bits.
+bool put_types(MappedSource& source, bool plain = false);
+// Returns whether a word for a type means 16 bits: "bfloat16", "half".
+bool is_half(std::string_view type);
+// Returns whether the model's own code knows no checkpointing, whatever it is told.
+bool never_checkpoints(MappedSource& source);
 // `gradient_checkpointing_kwargs`, a block or what a command line says instead: {"use_reentrant":
 // false}.
 void put_reentrant(MappedSource& source);

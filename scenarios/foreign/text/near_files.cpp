@@ -1,5 +1,6 @@
 #include "scenarios/foreign/text/near_files.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -24,6 +25,60 @@ std::optional<std::string> find_above(const std::string& file, const std::string
       folder = folder.parent_path();
     }
   }
+  return std::nullopt;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Returns whether a path is the folder, or lies in it.
+bool lies_in(const fs::path& path, const fs::path& folder) {
+  const auto [end, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  (void)at;
+  return end == folder.end();
+}
+
+fs::path whole_path(const fs::path& path) {
+  std::error_code failed;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(path, failed), failed);
+  return failed ? path : whole;
+}
+
+fs::path current_folder() {
+  std::error_code failed;
+  const fs::path folder = fs::current_path(failed);
+  return failed ? fs::path() : folder;
+}
+
+}  // namespace
+
+std::string repository_of(const std::string& file) {
+  std::error_code failed;
+  const fs::path own = whole_path(file).parent_path();
+  for (fs::path folder = own; folder.has_relative_path(); folder = folder.parent_path())
+    if (fs::exists(folder / ".git", failed)) return folder.string();
+  const fs::path here = current_folder();
+  return here.has_relative_path() && lies_in(own, here) ? here.string() : own.string();
+}
+
+std::optional<std::string> find_in_repository(const std::string& file, const std::string& said) {
+  if (said.empty() || said.front() == '/') return std::nullopt;
+  const fs::path top = repository_of(file);
+  std::vector<fs::path> folders;
+  for (fs::path folder = whole_path(file).parent_path(); lies_in(folder, top);
+       folder = folder.parent_path()) {
+    folders.push_back(folder);
+    if (folder == top) break;
+  }
+  if (const fs::path here = current_folder(); lies_in(here, top)) folders.push_back(here);
+  std::error_code failed;
+  for (const fs::path& folder : folders)
+    for (const fs::path& place : {folder / said, folder / "src" / said, folder / "scripts" / said})
+      if (fs::is_regular_file(place, failed) && lies_in(whole_path(place), top))
+        return place.lexically_relative(current_folder()).string().starts_with("..")
+                   ? place.string()
+                   : place.lexically_relative(current_folder()).string();
   return std::nullopt;
 }
 

@@ -108,6 +108,7 @@ struct Token {
   ShellText text{};
   std::string sign{};
   int line = 0;
+  bool apart = false;  // a blank stands before it
 };
 
 constexpr std::array<std::string_view, 23> signs{";;&", "<<<", "<<-", "&>>", ";;", ";&", "&&", "||",
@@ -119,8 +120,10 @@ class ShellLexer {
   ShellLexer(const ShellText& text, const std::string& file) : text_(text), file_(file) {}
 
   Token next() {
+    const std::size_t from = place_;
     skip_blanks();
     Token token;
+    token.apart = place_ > from;
     token.line = line();
     if (place_ >= text_.size()) return token;
     if (at(text_, place_) == '\n') {
@@ -477,9 +480,9 @@ class Parser {
     }
   }
 
-  // The 2 of 2>&1 is no word.
+  // The 2 of 2>&1 is no word, that of 2 >log is one.
   bool is_descriptor(const ShellText& word) const {
-    return !word.empty() && token_.kind == TokenKind::sign &&
+    return !word.empty() && token_.kind == TokenKind::sign && !token_.apart &&
            (token_.sign.front() == '<' || token_.sign.front() == '>') &&
            std::all_of(word.begin(), word.end(),
                        [](const Letter& letter) { return is_digit(letter.c); });

@@ -51,6 +51,10 @@ std::string long_name_of(char letter) {
       return "ntasks";
     case 'G':
       return "gpus";
+    case 'p':
+      return "partition";
+    case 'C':
+      return "constraint";
     default:
       return std::string(1, letter);
   }
@@ -95,6 +99,10 @@ SlurmCounts slurm_counts(const std::map<std::string, std::string>& options) {
   if (all) counts.gpus = of_each(all);
   read_gpus_of_slurm(said("gres"), true, counts, counts.gpus);
   read_gpus_of_slurm(said("gpus-per-node"), false, counts, counts.gpus);
+  // A GPU that nodes have to have: "v100-32g".
+  if (const std::string nodes_like = said("constraint");
+      counts.gpu.empty() && nodes_like.find_first_of("0123456789") != std::string::npos)
+    counts.gpu = nodes_like.substr(0, nodes_like.find_first_of("&|,("));
   return counts;
 }
 

@@ -17,19 +17,19 @@ constexpr std::array starters{"accelerate", "torchrun", "deepspeed", "axolotl", 
                               "swift",      "trl",      "tune",      "python",  "python3"};
 
 // "A100:2", "A100-80GB", a list of which the first is taken, modal.gpu.A100(count=2, size="80GB").
-void read_gpu(const PythonFile& file, std::size_t scope, const PythonTokens& tokens,
+void read_gpu(const PythonFile& file, const PythonPlace& place, const PythonTokens& tokens,
               WrappedSource& source) {
-  PythonValue value = value_of(file, scope, tokens);
+  PythonValue value = value_of(file, place, tokens);
   if (value.kind == Kind::list && !value.items.empty()) value = value.items.front();
   std::string said = value.kind == Kind::text ? value.text : "";
   if (said.empty()) {
-    std::size_t place = 0;
+    std::size_t at = 0;
     for (std::size_t i = 0; i + 2 < tokens.size(); ++i)
-      if (tokens[i].text == "gpu" && tokens[i + 1].text == ".") place = i + 2;
-    if (place == 0) return;
-    said = tokens[place].text;
+      if (tokens[i].text == "gpu" && tokens[i + 1].text == ".") at = i + 2;
+    if (at == 0) return;
+    said = tokens[at].text;
     std::string size, count;
-    for (std::size_t i = place; i + 2 < tokens.size(); ++i) {
+    for (std::size_t i = at; i + 2 < tokens.size(); ++i) {
       if (tokens[i].text == "size" && tokens[i + 1].text == "=") size = tokens[i + 2].text;
       if (tokens[i].text == "count" && tokens[i + 1].text == "=") count = tokens[i + 2].text;
     }
@@ -59,7 +59,7 @@ bool starts_one(const std::string& word) {
 // Returns the command of a call of subprocess.run and the like; empty: it starts nothing.
 std::string command_in(const PythonFile& file, const PythonCall& call) {
   if (call.positional.empty()) return "";
-  const PythonValue value = value_of(file, call.scope, call.positional.front());
+  const PythonValue value = value_of(file, place_of(call), call.positional.front());
   if (value.kind == Kind::text && starts_one(first_word(value.text))) return value.text;
   if (value.kind != Kind::list || value.items.empty() || value.items.front().kind != Kind::text)
     return "";
@@ -92,7 +92,7 @@ std::optional<WrappedSource> read_modal_program(std::string_view text, const std
            program, [](const std::string& name) { return name == "function" || name == "cls"; }))
     for (const PythonCall::Keyword& keyword : call.keywords)
       if (keyword.name == "gpu" && source.gpu.empty())
-        read_gpu(program, call.scope, keyword.value, source);
+        read_gpu(program, place_of(call), keyword.value, source);
   const std::vector<PythonCall> calls = calls_in(program, [](const std::string& name) {
     return name == "run" || name == "system" || name == "Popen" || name == "check_call" ||
            name == "check_output" || name == "call" || name == "run_cmd" || name == "run_command" ||

@@ -30,6 +30,23 @@ bool says_a_value(const Table& source, std::string_view key) {
   return source.has(key) && source.text_or(key, "") != "auto";
 }
 
+// Returns the GPUs that all three numbers of a batch mean together.
+GpusOfSource gpus_of_batches(const Table& root) {
+  std::int64_t numbers[3]{};
+  std::size_t i = 0;
+  for (const std::string_view key :
+       {"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"}) {
+    if (!says_a_value(root, key)) return {};
+    numbers[i++] = root.integer(key, 1, 1 << 30);
+  }
+  const auto [batch, rows, turns] = numbers;
+  const std::int64_t each = rows * turns;
+  if (each <= 0 || batch % each != 0) return {};
+  return {.gpus = batch / each,
+          .nodes = 0,
+          .why = fmt::format("a batch of {} rows is {} x {} on so many", batch, rows, turns)};
+}
+
 }  // namespace
 
 Translation translate_deepspeed(const SourceQuestion& question, const Document& source) {
@@ -45,7 +62,7 @@ Translation translate_deepspeed(const SourceQuestion& question, const Document& 
     root.problem("",
                  "is a DeepSpeed file, which names no model: --model NAME does; `stepsim list "
                  "models` names them, and the path of a config.json will do");
-  assume_machine(question, root, result);
+  assume_machine(question, root, result, gpus_of_batches(root));
   source.finish(Leftovers::allowed);
   const SourceSurroundings around = surroundings_of(question, document_of(result));
   const bool amd = around.cluster && around.cluster->gpu.vendor == "amd";

@@ -301,6 +301,21 @@ void put_neox_job(MappedSource& source) {
   assume_data(source.question(), data, source.result());
 }
 
+// Returns the GPUs that a batch of so many rows means, where micro-batch and accumulation are said.
+GpusOfSource gpus_of_batch(MappedSource& source, std::int64_t tensor) {
+  const std::int64_t rows = source.whole("train_micro_batch_size_per_gpu", 0, 1, most_rows),
+                     turns = source.whole("gradient_accumulation_steps", 0, 1, most_rows),
+                     batch = source.whole("train_batch_size", 0, 1, 1'000'000'000),
+                     stages = source.whole("pipe_parallel_size", 1, 0, most_ranks);
+  if (rows * turns * batch == 0 || batch % (rows * turns) != 0) return {};
+  const std::int64_t copies = batch / (rows * turns),
+                     gpus = copies * tensor * std::max<std::int64_t>(stages, 1);
+  return {.gpus = gpus,
+          .nodes = 0,
+          .why = fmt::format("a batch of {} rows is {} x {} on {} copies of the model", batch, rows,
+                             turns, copies)};
+}
+
 }  // namespace
 
 Translation translate_gpt_neox(const SourceQuestion& question, const Document& document) {
@@ -315,7 +330,7 @@ Translation translate_gpt_neox(const SourceQuestion& question, const Document& d
                  nodes > 0 && gpus > 0 ? GpusOfSource{.gpus = nodes * gpus,
                                                       .nodes = nodes,
                                                       .why = "num_nodes and num_gpus say so"}
-                                       : GpusOfSource{});
+                                       : gpus_of_batch(source, tensor));
   source.look_around();
   source.put_stack();
   put_neox_job(source);

@@ -24,6 +24,8 @@ void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
   GpusOfSource gpus = gpus_of(question_);
   if (gpus.gpus == 0 && accelerate_) gpus = accelerate_->gpus;
   if (const GpusOfSource said = own_processes(); said.gpus > 0) gpus = said;
+  if (gpus.gpus == 0 && question_.launch != nullptr && question_.launch->alone)
+    gpus = {1, 1, "no launcher starts more than one process", 1};
   launched_ = gpus;
   if (grpo()) gpus = with_server(source_, grpo_words(), gpus);
   assume_machine(question_, source_.root(), source_.result(), gpus);
@@ -99,11 +101,14 @@ void TrainerReader::read_sharding() {
   const std::string optimizer = in_small_letters(source_.text("optim", "adamw_torch_fused"));
   put_optimizer(source_, "optim", optimizer, sharding_);
   put_host_threads(source_, sharding_, threads);
-  const bool whole = put_types(source_);
+  const bool whole = put_types(source_, program_.plain && !sharding_.sharded && !accelerate_);
   if (!sharding_.sharded && !switched_ && !whole) read_loaded();
 }
 
 void TrainerReader::read_checkpointing(std::string_view key, bool full) {
+  const bool refused = full && !checkpoints_inside_ && never_checkpoints(source_);
+  if (refused) source_.note(fmt::format("{}: the model's own code refuses it", key));
+  full = full && !refused;
   source_.put("strategy.checkpointing", full || checkpoints_inside_ ? "full" : "none",
               full || !checkpoints_inside_ ? key : std::string_view("--config_file"));
   if (full || checkpoints_inside_) put_reentrant(source_);
@@ -129,7 +134,10 @@ void TrainerReader::read_loaded() {
     return put_loaded(source_, Loaded::in_16_bits, "deepspeed");
   const std::string_view key = source_.says("dtype") ? "dtype" : "torch_dtype";
   const std::string said = source_.text(key);
-  const bool half = said == "auto" || said.find("16") != std::string::npos;
+  // Unsloth takes bf16 where it is told nothing (unsloth/models/llama.py: dtype is None), and 8
+  // bits leave the other tensors in 16.
+  const bool half = said == "auto" || is_half(said) || source_.on("load_in_8bit") ||
+                    (said.empty() && source_.says("unsloth"));
   const bool adapters = source_.on("use_peft"), few_bits = source_.on("load_in_4bit");
   // peft keeps adapters in 32 bits, and TRL in 16 beside 4.
   put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
@@ -138,7 +146,11 @@ void TrainerReader::read_loaded() {
 }
 
 TrlGrpoWords TrainerReader::grpo_words() {
-  return {.rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows),
+  std::int64_t rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows);
+  // Unsloth takes as many rows as a group has where fewer are said (unsloth/models/rl.py).
+  const std::int64_t samples = source_.whole("num_generations", 8, 2, most_rows);
+  if (source_.says("unsloth") && rows % samples != 0) rows = samples;
+  return {.rows = rows,
           .accumulation = source_.whole(hf_batches_key, program_.batches, 1, most_rows),
           .longest_prompt = source_.whole(program_.prompt_key, 512, 1, most_tokens),
           .prompt_key = std::string(program_.prompt_key),

@@ -45,6 +45,8 @@ struct TrainerProgram {
   // A command that hands keys on to Accelerate brings files for it, which lie in this folder below
   // scenarios/foreign/. Where this is empty it hands on nothing.
   std::string_view accelerate_files{};
+  // The trainer of transformers, or a loop over PyTorch: in 32 bits unless it is told otherwise.
+  bool plain = false;
 };
 
 // This is what it calls the length of the run, and whether it stores what the reference finds.

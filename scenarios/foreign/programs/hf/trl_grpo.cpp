@@ -34,6 +34,22 @@ Server server_of(MappedSource& source, const TrlGrpoWords& words) {
   return server;
 }
 
+// Older releases of TRL know no vllm_mode: 0.14 and 0.15 place one engine behind the learners
+// (vllm_device), 0.16 has nothing but a server.
+std::string mode_of(MappedSource& source, const TrlGrpoWords& words) {
+  const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
+  const std::string said = source.text(trl("vllm_mode"));
+  if (!said.empty()) return said;
+  bool apart = false;
+  for (const std::string_view key : {"vllm_device", "vllm_server_host", "vllm_server_base_url"})
+    apart = source.says(trl(key)) || apart;
+  if (const std::string device = source.text(trl("vllm_device")); device == "cuda:0")
+    source.note(
+        "vllm_device: cuda:0: the engine shares the GPU of the first learner; one of its own is "
+        "counted");
+  return apart ? "server" : std::string(words.mode);
+}
+
 std::int64_t nodes_of(const GpusOfSource& learners) {
   return std::max<std::int64_t>(1, learners.nodes);
 }
@@ -62,7 +78,8 @@ std::vector<std::int64_t> learners_beside(const GpusOfSource& launched, const Se
 std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
                            const Machines& machines) {
   const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
-  const std::string mode_key = trl("vllm_mode"), mode = source.text(mode_key, words.mode);
+  const std::string mode_key = trl(source.says(trl("vllm_device")) ? "vllm_device" : "vllm_mode"),
+                    mode = mode_of(source, words);
   if (mode == "colocate") {
     source.put("job.layout", "colocated", mode_key);
     // Unsloth's engine is made with the model, and has half of the GPU unless it is told otherwise:
@@ -114,8 +131,7 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
 
 GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOfSource learners) {
   constexpr std::int64_t usual = 8;  // of a node
-  const std::string mode = source.text(fmt::format("{}vllm_mode", words.trainer), words.mode);
-  if (learners.gpus <= 0 || mode != "server") return learners;
+  if (learners.gpus <= 0 || mode_of(source, words) != "server") return learners;
   const std::int64_t server = server_of(source, words).gpus(), nodes = nodes_of(learners);
   learners.why += fmt::format(", and a server has {} beside them", server);
   learners.each = 0;

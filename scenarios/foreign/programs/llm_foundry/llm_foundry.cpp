@@ -173,6 +173,26 @@ void put_foundry_adapter(MappedSource& source) {
                        .modules = words_at(source, "model.peft_config.target_modules")});
 }
 
+// Returns fewer GPUs than a node has, where the whole batch is too small to be shared by all.
+GpusOfSource gpus_of_foundry(MappedSource& source, const SourceQuestion& question) {
+  const GpusOfSource launched = gpus_of(question);
+  const std::string micro = source.text("device_train_microbatch_size", "auto");
+  const std::int64_t rows = micro == "auto"
+                                ? 1
+                                : source.whole("device_train_microbatch_size", 1, 1, most_rows),
+                     batch = source.whole("global_train_batch_size", 0, 1, 1'000'000'000);
+  if (launched.gpus > 0 || batch == 0) return launched;
+  for (std::int64_t gpus = 8; gpus > 0; gpus /= 2) {
+    if (batch % (rows * gpus) != 0) continue;
+    if (gpus == 8) return launched;
+    return {
+        .gpus = gpus,
+        .nodes = 1,
+        .why = fmt::format("a batch of {} rows is shared by no more, {} at a time", batch, rows)};
+  }
+  return launched;
+}
+
 }  // namespace
 
 Translation translate_llm_foundry(const SourceQuestion& question, const Document& document) {
@@ -182,7 +202,7 @@ Translation translate_llm_foundry(const SourceQuestion& question, const Document
   const std::int64_t gpus = source.whole("n_gpus", 0, 1, most_ranks);
   assume_machine(question, source.root(), source.result(),
                  gpus > 0 ? GpusOfSource{.gpus = gpus, .nodes = 0, .why = "n_gpus says so"}
-                          : gpus_of(question));
+                          : gpus_of_foundry(source, question));
   source.look_around();
   source.put_stack();
   put_foundry_rows(source);

@@ -64,8 +64,10 @@ void read_types(MappedSource& source, const MegatronDefaults& defaults) {
   // Megatron-Bridge's key says the opposite of Megatron's own.
   constexpr std::string_view halved_key = "grad-reduce-in-bf16", whole_key = "grad-reduce-in-fp32";
   const bool told = source.says(whole_key);
-  const bool halved = source.on(halved_key, told && !source.on(whole_key));
-  source.on("accumulate-allreduce-grads-in-fp32");
+  // Beside bf16 Megatron itself turns sums in 32 bits on, beside fp16 it does not
+  // (megatron/training/arguments.py).
+  const bool narrow = source.on("fp16") && !source.on("accumulate-allreduce-grads-in-fp32");
+  const bool halved = source.on(halved_key, told ? !source.on(whole_key) : narrow);
   source.put("strategy.gradient_dtype", halved ? "bf16" : "fp32",
              told     ? whole_key
              : halved ? halved_key

@@ -23,7 +23,7 @@ std::string other_training_in(const std::string& data, std::string_view text,
     std::string why = why_not_modelled(data, call.name);
     std::string named = call.name.substr(0, call.name.rfind(".from_pretrained"));
     if (why.empty() && !call.positional.empty()) {
-      const PythonValue model = value_of(program, call.scope, call.positional.front());
+      const PythonValue model = value_of(program, place_of(call), call.positional.front());
       if (model.kind == PythonValue::Kind::text) {
         why = why_not_modelled(data, model.text);
         named = model.text;

@@ -1,5 +1,6 @@
-// This reads a Python file that trains with the trainers of transformers or TRL: keywords of their
-// constructors are arguments, and nothing is run.
+// This reads a Python file that trains with the trainers of transformers or TRL, or with a loop of
+// its own over PyTorch, Accelerate, DeepSpeed, Fabric or Lightning: keywords of the constructors
+// are arguments, and nothing is run.
 #pragma once
 
 #include <map>
@@ -12,10 +13,12 @@
 
 namespace stepsim {
 
+inline constexpr std::string_view own_loop = "training loop";
+
 struct PythonTraining {
-  Launch launch;                  // its program is the trainer: "SFTTrainer"
-  Arguments arguments;            // by the names that the command line would have
-  std::set<std::string> names{};  // that the file assigns
+  Launch launch;  // its program is the trainer: "SFTTrainer", "MyTrainer(Trainer)", or own_loop
+  Arguments arguments;                // by the names that the command line would have
+  std::set<std::string> variables{};  // of `given`, those that the file asks for
 };
 
 struct PythonQuestion {
@@ -25,9 +28,11 @@ struct PythonQuestion {
   int first_line = 1;                                // of the text, in the file
   std::map<std::string, std::string> said{};         // arguments that it is started with
   std::optional<std::int64_t> processes{};           // that a script starts
+  std::string near{};  // the file that modules and settings lie beside; empty: none are read
 };
 
-// Returns nothing where no trainer is called. Throws UserError about what is no Python.
+// Returns nothing where nothing is trained. Throws UserError about what is no Python, and about a
+// trainer that is none of those.
 std::optional<PythonTraining> read_python_training(std::string_view text,
                                                    const PythonQuestion& question);
 

@@ -1,11 +1,24 @@
 #include "scenarios/foreign/programs/trl/trl.hpp"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
+#include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/programs/trl/trl_method.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
+
+// Returns what Unsloth's adapters are told of inputs that are kept: its own way, unless another is
+// said (unsloth/models/llama.py, get_peft_model: use_gradient_checkpointing = "unsloth").
+std::string checkpoints_as_unsloth(MappedSource& source) {
+  const bool own = source.says("unsloth") && source.on("use_peft");
+  return source.text("use_gradient_checkpointing", own ? "unsloth" : "");
+}
 
 void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   MappedSource& source = reader.source();
@@ -19,7 +32,7 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
                "attn_implementation", "PyTorch's own is the models' usual one");
   // Unsloth's name for inputs of layers that wait on the host.
   constexpr std::string_view unsloth_key = "use_gradient_checkpointing";
-  const bool elsewhere = source.text(unsloth_key) == "unsloth";
+  const bool elsewhere = checkpoints_as_unsloth(source) == "unsloth";
   if (source.on("activation_offloading") || elsewhere)
     source.put("strategy.offload.activations", "cpu",
                elsewhere ? unsloth_key : "activation_offloading");
@@ -38,21 +51,88 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
                fused ? "" : "chunk by chunk with the head");
 }
 
+// The first of these words that a file says, in small letters.
+std::string first_word_of(MappedSource& source, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys)
+    if (source.says(key)) return in_small_letters(source.text(key));
+  return "";
+}
+
+// A file or its folder is called by the method: "sft/qlora/internlm-20b-sft-qlora.json".
+bool is_called(const MappedSource& source, std::string_view word) {
+  const std::filesystem::path file(source.question().file);
+  const std::string name =
+      in_small_letters((file.parent_path().filename() / file.filename()).string());
+  return name.find(word) != std::string::npos;
+}
+
+// A rank is said for adapters: without a word that turns them off they are on, but for TRL's own
+// programs, which want `use_peft`.
+bool has_adapters(MappedSource& source) {
+  const std::string mode = first_word_of(source, {"train_mode", "train_type", "finetune_mode"});
+  if (mode == "full") return false;
+  if (source.on("use_peft") || mode.find("lora") != std::string::npos) return true;
+  if (source.says("use_peft") || !source.says("lora_r") ||
+      source.whole("lora_r", 0, 0, most_lora_rank) == 0)
+    return false;
+  const Launch* launch = source.question().launch;
+  const bool of_trl = launch != nullptr &&
+                      (launch->program.starts_with("trl ") || launch->program.starts_with("trl."));
+  source.result().assumptions.push_back(
+      {"adapters", of_trl ? "none" : "LoRA",
+       of_trl ? "lora_r is said, and use_peft, which turns adapters on, is not"
+              : "a rank is said, and no key turns adapters off",
+       of_trl ? "--set use_peft=true" : "--set use_peft=false"});
+  return !of_trl;
+}
+
+bool in_four_bits(MappedSource& source) {
+  const std::string bits = first_word_of(source, {"load_in_kbits", "bits", "quantization_bit"});
+  const std::string mode = first_word_of(source, {"train_mode", "train_type", "finetune_mode"});
+  if (source.on("load_in_4bit") || bits == "4" || mode == "qlora") return true;
+  if (bits == "8") source.without("bits", "frozen matrices are counted with 16 bits");
+  if (source.says("load_in_4bit") || !bits.empty() || !mode.empty() ||
+      source.question().launch != nullptr || !is_called(source, "qlora"))
+    return false;
+  source.result().assumptions.push_back({"frozen matrices", "4 bits",
+                                         "the file or its folder is called qlora",
+                                         "--set load_in_4bit=false"});
+  return true;
+}
+
+// PEFT's own default, where its class stands in a program, and TRL's.
+std::int64_t usual_rank(const MappedSource& source) {
+  const Launch* launch = source.question().launch;
+  const bool of_python =
+      launch != nullptr &&
+      (launch->program.find("Trainer") != std::string::npos || launch->program == own_loop);
+  return of_python ? 8 : 16;
+}
+
+void tell_other_adapter(MappedSource& source) {
+  if (source.says("other_adapter"))
+    source.without("other_adapter",
+                   fmt::format("{}: adapters of low rank are counted, which train more and take "
+                               "longer",
+                               source.text("other_adapter")));
+}
+
 void read_trl_adapter(TrainerReader& reader) {
   MappedSource& source = reader.source();
   constexpr std::string_view dimension = "lora_dim";  // of DeepSpeed-Chat: above 0 it is on
   const std::int64_t own_rank = source.whole(dimension, 0, 0, most_lora_rank);
-  if (!source.on("use_peft") && own_rank == 0) {
-    if (source.question().own_program && source.says("lora_r"))
-      source.result().assumptions.push_back(
-          {"adapters", "none", "lora_r is said, but no key that is known turns adapters on",
-           "--set use_peft=true"});
-    return;
-  }
+  tell_other_adapter(source);
+  if (own_rank == 0 && !has_adapters(source)) return;
   std::vector<std::string> modules = words_at(source, "lora_target_modules");
   if (own_rank > 0 && modules.empty()) modules = {"all-linear"};
   if (own_rank > 0 && !source.on("only_optimize_lora"))
     source.without(dimension, "all other parameters are frozen");
+  // unsloth/models/llama.py and vision.py, get_peft_model: all matrices of the layers.
+  if (modules.empty() && source.says("unsloth")) modules = {"all-linear"};
+  if (source.says("matrices_found"))
+    source.result().assumptions.push_back({"matrices with adapters", "all of the layers",
+                                           "the program finds them by a loop over its modules",
+                                           "--set lora_target_modules=q_proj,v_proj"});
   if (modules.empty() && source.question().own_program)
     source.result().assumptions.push_back({"matrices with adapters", "queries and values",
                                            "the program's own code may choose others",
@@ -64,11 +144,27 @@ void read_trl_adapter(TrainerReader& reader) {
   put_adapter(source,
               {.rank_key = own_rank > 0 ? dimension : "lora_r",
                .modules_key = "lora_target_modules",
-               .rank = own_rank > 0 ? own_rank : source.whole("lora_r", 16, 1, most_lora_rank),
+               .rank = own_rank > 0 ? own_rank
+                                    : source.whole("lora_r", usual_rank(source), 1, most_lora_rank),
                .modules = std::move(modules),
-               .quantised = source.on("load_in_4bit"),
+               .quantised = in_four_bits(source),
                .quantised_key = "load_in_4bit",
                .whole_key = "lora_modules_to_save"});
+}
+
+// Tells what is not known of a program of somebody's own.
+void tell_program(MappedSource& source, bool plain, bool older) {
+  std::vector<Assumption>& assumptions = source.result().assumptions;
+  if (source.says("unknown_trainer"))
+    assumptions.push_back(
+        {"trainer", "the one of transformers",
+         fmt::format("{} is not among the files here", source.text("unknown_trainer")),
+         "the settings that it changes by --set"});
+  if (plain && !source.says(older ? "max_seq_length" : "max_length") &&
+      !source.question().decides("job.sequence"))
+    assumptions.push_back({"where rows are cut", "1024 tokens",
+                           "the program does not say, and its trainer cuts nothing",
+                           "--set max_length=N"});
 }
 
 }  // namespace
@@ -86,17 +182,23 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
                         .length_key = older ? "max_seq_length" : "max_length",
                         .padding_free_key = "padding_free",
                         .loads = TrainerProgram::Loads::by_dtype,
-                        .accelerate_files = "programs/trl/trl-accelerate"});
+                        .accelerate_files = "programs/trl/trl-accelerate",
+                        .plain = method.plain});
   MappedSource& words = reader.source();
   const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
   reader.read_surroundings(liger, "use_liger_kernel");
   append(words.result().assumptions, std::move(assumptions));
   grpo ? reader.read_grpo() : reader.read_job();
+  tell_program(words, method.plain, older);
   reader.read_sharding();
   // TRL has it on unless it is told otherwise, the trainer below it off.
+  const std::string of_unsloth = checkpoints_as_unsloth(words);
   reader.read_checkpointing("gradient_checkpointing",
-                            words.on("gradient_checkpointing", !method.plain));
-  if (!grpo) reader.read_saves();
+                            words.on("gradient_checkpointing", !method.plain) ||
+                                words.on("checkpointing_enabled") || is_yes(of_unsloth) ||
+                                of_unsloth == "unsloth");
+  const bool loop = question.launch != nullptr && question.launch->program == own_loop;
+  if (!grpo && !loop) reader.read_saves();
   read_trl_kernels(reader, liger, method.plain);
   read_trl_adapter(reader);
   return reader.finish();

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
@@ -101,7 +102,8 @@ std::optional<ToldMethod> method_of_keys(const SourceQuestion& question, const T
 
 // A trainer of transformers itself learns from rows.
 bool is_plain_trainer(const std::string& program) {
-  return program == "Trainer" || program == "Seq2SeqTrainer";
+  return program == "Trainer" || program == "Seq2SeqTrainer" || program == own_loop ||
+         program.ends_with("(Trainer)") || program.ends_with("(Seq2SeqTrainer)");
 }
 
 }  // namespace
@@ -114,8 +116,13 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
   const std::string set = said(question.settings, "job.method");
   if (const auto* method = set.empty() ? nullptr : method_in(set)) return decided(*method);
   const std::string program = question.launch == nullptr ? std::string() : question.launch->program;
-  refuse_others(question, program.empty() ? question.file : program);
-  if (const auto* method = program.empty() ? nullptr : method_in(program)) return decided(*method);
+  const bool loop = program == own_loop;
+  refuse_others(question, program.empty() || loop ? question.file : program);
+  if (const auto* method = program.empty() ? nullptr : method_in(program))
+    return {method->training, "", is_plain_trainer(program)};
+  if (const auto* method = loop ? method_in(question.file) : nullptr;
+      method != nullptr && method->training != HfTraining::grpo)
+    return {method->training, "", true};
   if (is_plain_trainer(program)) return {.plain = true};
   const auto assume = [&](std::string_view taken, std::string why) {
     assumptions.push_back({"method", std::string(taken), std::move(why),
@@ -127,7 +134,8 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
   const auto named = [&](const MethodName& method, std::string key = "") {
     assume(method.name, fmt::format("the {} is called {}", of_file ? "file" : "folder",
                                     of_file ? last_part(question.file) : of_folder->name));
-    return decided(method, std::move(key));
+    const bool plain = question.own_program && method.training == HfTraining::sft && key.empty();
+    return TrlMethod{method.training, std::move(key), plain};
   };
   if (of_file != nullptr) return named(*of_file);
   if (const auto told = method_of_keys(question, source)) {

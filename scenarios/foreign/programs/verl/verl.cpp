@@ -206,9 +206,18 @@ std::int64_t read_verl_prompts(MappedSource& source) {
   return at_once;
 }
 
+// A fork, Search-R1, repeats each prompt so often before its engine answers it.
+std::int64_t verl_samples(MappedSource& source) {
+  constexpr std::string_view key = "actor_rollout_ref.rollout.n_agent";
+  const std::int64_t samples = source.whole("actor_rollout_ref.rollout.n", 1, 1, most_tokens),
+                     agents = source.whole(key, 1, 1, most_rows);
+  if (agents > 1)
+    source.put("job.num_samples_per_prompt_rollout", std::to_string(samples * agents), key);
+  return samples * agents;
+}
+
 void read_verl_batch(MappedSource& source, bool megatron) {
-  const std::int64_t prompts = read_verl_prompts(source),
-                     samples = source.whole("actor_rollout_ref.rollout.n", 1, 1, most_tokens);
+  const std::int64_t prompts = read_verl_prompts(source), samples = verl_samples(source);
   const std::int64_t longest = source.whole("data.max_prompt_length", 512, 1, most_tokens) +
                                source.whole("data.max_response_length", 512, 1, most_tokens);
   const std::int64_t shared =

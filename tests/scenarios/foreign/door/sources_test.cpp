@@ -313,9 +313,11 @@ TEST_CASE("words of people's own turn adapters on", "[scenarios][sources]") {
   CHECK(value_at(peft, "strategy.lora.rank") == "4");
   CHECK(value_at(peft, "strategy.lora.quantised") == "nf4");
   CHECK(value_at(peft, "job.sequence") == "512");
-  const Translation none = of_script("--lora_r 4");
-  CHECK(value_at(none, "strategy.lora.rank").empty());
-  CHECK(std::ranges::any_of(none.assumptions,
+  const Translation ranked = of_script("--lora_r 4");
+  CHECK(value_at(ranked, "strategy.lora.rank") == "4");
+  CHECK(value_at(of_script("--lora_r 4 --use_lora False"), "strategy.lora.rank").empty());
+  CHECK(value_at(of_script("--lora_r 4 --bits 4"), "strategy.lora.quantised") == "nf4");
+  CHECK(std::ranges::any_of(ranked.assumptions,
                             [](const Assumption& each) { return each.what == "adapters"; }));
   // DeepSpeed-Chat makes DeepSpeed's settings out of two switches.
   const Translation chat =

@@ -1,0 +1,281 @@
+// Python programs of people's own, and the scripts that start them: what is taken of each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios/load/load_scenario.hpp"
+#include "sim/base/error.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/translated.hpp"
+
+namespace stepsim {
+namespace {
+
+using Catch::Contains;
+
+class Repository {
+ public:
+  Repository() { std::filesystem::create_directories(folder_.file(".git")); }
+
+  const Repository& with(const std::string& name, const std::string& text) const {
+    const std::filesystem::path path(folder_.file(name));
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return *this;
+  }
+  Translation read(const std::string& name, const std::vector<Setting>& settings = {}) const {
+    return translate_source(data, folder_.file(name), settings).value();
+  }
+  std::string refusal(const std::string& name, const std::vector<Setting>& settings = {}) const {
+    try {
+      read(name, settings);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+const std::string model =
+    "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', torch_dtype=torch.bfloat16)\n";
+const std::string trainer =
+    "args = TrainingArguments(per_device_train_batch_size=2, bf16=True)\n"
+    "t = Trainer(model=model, args=args)\n";
+
+bool assumes(const Translation& read, std::string_view what) {
+  return std::ranges::any_of(read.assumptions,
+                             [&](const Assumption& each) { return each.what == what; });
+}
+
+}  // namespace
+
+TEST_CASE("a rank means adapters, in any of the words that people have for them",
+          "[scenarios][sources]") {
+  const Repository own;
+  const std::string rows =
+      "{\"model_name_or_path\": \"Qwen/Qwen2.5-7B\", \"output_dir\": \"o\", "
+      "\"per_device_train_batch_size\": 1, \"lora_rank\": 64";
+  own.with("full/a.json", rows + "}").with("sft/qlora/b.json", rows + "}");
+  own.with("c.json", rows + ", \"train_mode\": \"qlora\"}");
+  own.with("d.json", rows + ", \"train_mode\": \"full\"}").with("e.json", rows + ", \"bits\": 4}");
+  CHECK(value_at(own.read("full/a.json"), "strategy.lora.rank") == "64");
+  CHECK(value_at(own.read("full/a.json"), "strategy.lora.quantised").empty());
+  CHECK(assumes(own.read("full/a.json"), "adapters"));
+  CHECK(value_at(own.read("sft/qlora/b.json"), "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(own.read("c.json"), "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(own.read("d.json"), "strategy.lora.rank").empty());
+  CHECK(value_at(own.read("e.json"), "strategy.lora.quantised") == "nf4");
+  own.with("cli.sh", "trl sft --model_name_or_path Qwen/Qwen2.5-7B --lora_r 8\n");
+  CHECK(value_at(own.read("cli.sh"), "strategy.lora.rank").empty());  // TRL wants use_peft
+  own.with("prompt.py", model + "m = get_peft_model(model, PromptEncoderConfig())\n" + trainer);
+  const Translation prompt = own.read("prompt.py");
+  CHECK(std::ranges::any_of(prompt.keys, [](const SourceKey& key) {
+    return key.key == "other_adapter" && key.fate == KeyFate::unmodelled;
+  }));
+}
+
+TEST_CASE("Unsloth takes all matrices and bf16 where it is told nothing", "[scenarios][sources]") {
+  const Repository own;
+  own.with("u.py",
+           "model, t = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-7B', dtype=None)\n"
+           "model = FastLanguageModel.get_peft_model(model, r=16)\n"
+           "t = SFTTrainer(model=model, args=SFTConfig(max_steps=3))\n");
+  const Translation read = own.read("u.py");
+  CHECK(value_at(read, "strategy.lora.targets") == "linear");
+  CHECK(value_at(read, "strategy.lora.modules").empty());
+  CHECK(value_at(read, "strategy.lora.frozen").empty());
+  CHECK(value_at(read, "strategy.checkpointing") == "full");
+  CHECK(value_at(read, "cluster.gpus_per_node") == "1");
+}
+
+TEST_CASE("types by all their names", "[scenarios][sources]") {
+  const Repository own;
+  const auto frozen = [&](const std::string& type) {
+    own.with("t.py", "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B'" + type +
+                         ")\nm = get_peft_model(model, LoraConfig(r=8))\n" + trainer);
+    return value_at(own.read("t.py"), "strategy.lora.frozen");
+  };
+  CHECK(frozen("") == "fp32");
+  CHECK(frozen(", torch_dtype=torch.half").empty());
+  CHECK(frozen(", torch_dtype='bfloat16'").empty());
+  CHECK(frozen(", dtype=torch.float16").empty());
+  CHECK(frozen(", load_in_8bit=True").empty());
+  CHECK(frozen(", torch_dtype=torch.float32") == "fp32");
+}
+
+TEST_CASE("a program's own trainer is the one of transformers", "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.py", "class MyTrainer(Trainer):\n    pass\n" + model +
+                       "x = tokenizer(text, max_length=384, truncation=True)\n"
+                       "t = MyTrainer(model=model, args=TrainingArguments(bf16=True))\n");
+  const Translation read = own.read("a.py");
+  CHECK(value_at(read, "strategy.cross_entropy") == "logits");
+  CHECK(value_at(read, "strategy.checkpointing") == "none");
+  CHECK(value_at(read, "job.sequence") == "384");
+  CHECK(value_at(read, "cluster.gpus_per_node") == "1");
+  own.with("b.py", model + trainer);
+  CHECK(assumes(own.read("b.py"), "where rows are cut"));
+  own.with("c.py", "MAX_LENGTH = 200\n" + model + trainer);
+  CHECK(value_at(own.read("c.py"), "job.sequence") == "200");
+  CHECK(value_at(own.read("c.py", {{"max_length", "300"}}), "job.sequence") == "300");
+  own.with("d.py", "class LomoTrainer:\n    pass\n" + model +
+                       "t = LomoTrainer(model, TrainingArguments())\n");
+  CHECK_THAT(own.refusal("d.py"), Contains("LomoTrainer is no trainer of transformers or TRL"));
+  own.with("e.py", "t = MLXTrainer(args=MLXTrainingConfig(iters=3))\n");
+  CHECK_THAT(own.refusal("e.py"), Contains("MLXTrainer is no trainer"));
+  own.with("f.py", "from trl import SFTTrainer as Own\n" + model +
+                       "t = OwnTrainer(model, args=SFTConfig())\n");
+  CHECK(assumes(own.read("f.py"), "trainer"));
+}
+
+TEST_CASE("defaults of dataclasses, parsers, functions and settings files are read",
+          "[scenarios][sources]") {
+  const Repository own;
+  const std::string head = "model = AutoModelForCausalLM.from_pretrained(";
+  own.with("data.py",
+           "@dataclass\nclass ModelArguments:\n    model_name: str = field(default='Qwen/"
+           "Qwen2.5-7B')\n@dataclass\nclass TrainArgs(transformers.TrainingArguments):\n"
+           "    model_max_length: int = field(default=640)\n    optim: str = 'adamw_torch'\n"
+           "m, a = HfArgumentParser((ModelArguments, TrainArgs)).parse_args_into_dataclasses()\n" +
+               head + "m.model_name)\nt = Trainer(model=model, args=a)\n");
+  CHECK(value_at(own.read("data.py"), "job.sequence") == "640");
+  CHECK(value_at(own.read("data.py"), "strategy.optimizer_kernels") == "foreach");
+  own.with("fire.py", "def train(base='Qwen/Qwen2.5-7B', rows: int = 6):\n    " + head +
+                          "base)\n    t = Trainer(model=model, args=TrainingArguments("
+                          "per_device_train_batch_size=rows))\nfire.Fire(train)\n");
+  CHECK(value_at(own.read("fire.py"), "job.micro_batch") == "6");
+  own.with("conf/train.yaml", "model: {name: Qwen/Qwen2.5-7B}\ntraining: {rows: 5}\n");
+  own.with("yaml.py", "with open('conf/train.yaml') as f:\n    cfg = yaml.safe_load(f)\n" + head +
+                          "cfg['model']['name'])\nt = Trainer(model=model, args=TrainingArguments("
+                          "per_device_train_batch_size=cfg['training']['rows']))\n");
+  CHECK(value_at(own.read("yaml.py"), "job.micro_batch") == "5");
+  own.with("hydra.py",
+           "@hydra.main(config_path='conf', config_name='train')\ndef main(cfg):\n    " + head +
+               "cfg.model.name)\n    t = Trainer(model=model, args="
+               "TrainingArguments(per_device_train_batch_size=cfg.training."
+               "rows))\nmain()\n");
+  CHECK(value_at(own.read("hydra.py"), "job.micro_batch") == "5");
+  own.with("shared.py", "NAME = 'Qwen/Qwen2.5-7B'\n");
+  own.with("imports.py", "from shared import NAME\n" + head + "NAME)\n" + trainer);
+  CHECK(value_at(own.read("imports.py"), "model") == "\"qwen2.5-7b\"");
+  // What lies outside the repository is not read.
+  own.with("out.py", "cfg = yaml.safe_load(open('../../etc/hostname.yaml'))\n" + head +
+                         "cfg['name'])\n" + trainer);
+  CHECK_THAT(own.refusal("out.py"), Contains("model_name_or_path"));
+}
+
+TEST_CASE("what a refusal of a Python file advises works", "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.py",
+           "model = AutoModelForCausalLM.from_pretrained(args.base, torch_dtype=cfg['t'])\n"
+           "t = Trainer(model=model, args=TrainingArguments(per_device_train_batch_size="
+           "rows, optim=pick()))\n");
+  const std::string refused = own.refusal("a.py");
+  CHECK_THAT(refused, Contains("--set base=... says it"));
+  CHECK_THAT(refused, Contains("--set rows=... says it"));
+  const Translation read = own.read(
+      "a.py",
+      {{"base", "Qwen/Qwen2.5-7B"}, {"rows", "3"}, {"t", "bfloat16"}, {"optim", "adafactor"}});
+  CHECK(value_at(read, "model") == "\"qwen2.5-7b\"");
+  CHECK(value_at(read, "job.micro_batch") == "3");
+  CHECK(value_at(read, "strategy.optimizer") == "adafactor");
+}
+
+TEST_CASE("loops of people's own are read", "[scenarios][sources]") {
+  const Repository own;
+  const std::string loop = "parser.add_argument('--max_seq_length', type=int, default=256)\n" +
+                           model +
+                           "loader = DataLoader(data, batch_size=args.rows, shuffle=True)\n"
+                           "optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5)\n"
+                           "for batch in loader:\n    loss = model(**batch).loss\n";
+  own.with("plain.py", "rows = 3\nargs = Namespace(rows=3)\n" + loop +
+                           "    loss.backward()\n    optimizer.step()\n");
+  const Translation plain = own.read("plain.py");
+  CHECK(value_at(plain, "job.micro_batch") == "3");
+  CHECK(value_at(plain, "job.sequence") == "256");
+  CHECK(value_at(plain, "strategy.optimizer") == "adamw");
+  CHECK(value_at(plain, "strategy.optimizer_kernels") == "foreach");
+  CHECK(value_at(plain, "strategy.cross_entropy") == "logits");
+  CHECK(value_at(plain, "job.save.every").empty());
+  own.with("accelerate.py",
+           "accelerator = Accelerator(gradient_accumulation_steps=8, mixed_precision='bf16')\n"
+           "args = Namespace(rows=2)\n" +
+               loop +
+               "    model.gradient_checkpointing_enable()\n    accelerator.backward(loss)\n");
+  const Translation accelerated = own.read("accelerate.py");
+  CHECK(value_at(accelerated, "job.gradient_accumulation") == "8");
+  CHECK(value_at(accelerated, "strategy.checkpointing") == "full");
+  own.with("engine.py",
+           "config = {'train_micro_batch_size_per_gpu': 4, 'zero_optimization': {'stage': 2}}\n"
+           "args = Namespace(rows=2)\n" +
+               model +
+               "engine, _, _, _ = deepspeed.initialize(model=model, config=config)\n"
+               "opt = FusedAdam(model.parameters())\nengine.backward(loss)\n");
+  const Translation engine = own.read("engine.py");
+  CHECK(value_at(engine, "strategy.zero") == "2");
+  CHECK(value_at(engine, "job.micro_batch") == "4");
+  own.with("fabric.py",
+           "fabric = L.Fabric(devices=4, precision='bf16-mixed', strategy='fsdp')\n"
+           "args = Namespace(rows=2)\n" +
+               loop + "    fabric.backward(loss)\n");
+  const Translation fabric = own.read("fabric.py");
+  CHECK(value_at(fabric, "strategy.zero") == "fsdp");
+  CHECK(value_at(fabric, "cluster.gpus_per_node") == "4");
+  own.with("nothing.py", "x = 1\n");
+  CHECK_THAT(own.refusal("nothing.py"), Contains("no loop of its own"));
+}
+
+TEST_CASE("programs lie in the folders above a script", "[scenarios][sources]") {
+  const Repository own;
+  own.with("train/sft.py",
+           "class Own(Trainer):\n    pass\nmodel = AutoModelForCausalLM."
+           "from_pretrained(args.model)\nt = SavingTrainer(model=model, "
+           "args=TrainingArguments(per_device_train_batch_size=args.rows))\n"
+           "class SavingTrainer(Trainer):\n    pass\n");
+  own.with("scripts/deep/run.sh",
+           "torchrun --nproc_per_node 4 train/sft.py --model "
+           "Qwen/Qwen2.5-7B --rows 3 > log 2>&1\n");
+  const Translation read = own.read("scripts/deep/run.sh");
+  CHECK(value_at(read, "job.micro_batch") == "3");
+  CHECK(value_at(read, "strategy.cross_entropy") == "logits");
+  CHECK(value_at(read, "cluster.gpus_per_node") == "4");
+  own.with("scripts/one.sh", "python -m train.sft --model Qwen/Qwen2.5-7B --rows 4 > log\n");
+  CHECK(value_at(own.read("scripts/one.sh"), "job.micro_batch") == "4");
+  CHECK(value_at(own.read("scripts/one.sh"), "cluster.gpus_per_node") == "1");
+  own.with("scripts/here.sh", "python $HERE/train/sft.py --model Qwen/Qwen2.5-7B --rows 5 >log\n");
+  CHECK(value_at(own.read("scripts/here.sh"), "job.micro_batch") == "5");
+}
+
+TEST_CASE("keys of older releases, and machines out of batches", "[scenarios][sources]") {
+  const Repository own;
+  own.with("old.toml",
+           "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\ntensor_parallel_degree = 8\n"
+           "data_parallel_shard_degree = 2\nbatch_size = 1\nseq_len = 2048\n[checkpoint]\n"
+           "interval_type = \"steps\"\n");
+  const Translation old = own.read("old.toml");
+  CHECK(value_at(old, "strategy.tensor_parallel.size") == "8");
+  CHECK(value_at(old, "cluster.nodes") == "2");
+  own.with("ds.json",
+           "{\"train_batch_size\": 256, \"train_micro_batch_size_per_gpu\": 2, "
+           "\"gradient_accumulation_steps\": 4, \"zero_optimization\": {\"stage\": 3}}");
+  CHECK(value_at(own.read("ds.json", {{"model", "llama-3.1-8b"}}), "cluster.nodes") == "4");
+  own.with("grpo.py",
+           "t = GRPOTrainer(model='Qwen/Qwen2.5-7B', args=GRPOConfig(use_vllm=True, "
+           "vllm_device='auto', per_device_train_batch_size=8))\n");
+  own.with("grpo.sh", "accelerate launch --num_processes 7 grpo.py\n");
+  const Translation older = own.read("grpo.sh");
+  CHECK(value_at(older, "job.vllm_num_engines") == "1");
+  CHECK(value_at(older, "job.num_learners_per_node") == "[7]");
+  own.with("queue.sh", "#SBATCH --gres=gpu:quadro99:2\nsrun python grpo.py\n");
+  CHECK(std::ranges::any_of(own.read("queue.sh").assumptions, [](const Assumption& each) {
+    return each.what == "machine" && each.why.find("quadro99") != std::string::npos;
+  }));
+}
+
+}  // namespace stepsim
