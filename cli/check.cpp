@@ -35,6 +35,7 @@ constexpr std::array check_option_specs = with_source_options(std::array{
                "of a sentence: change the last scenario; beside one scenario it makes B, or where "
                "the sentence is about A alone it changes A",
                0, true},
+    OptionSpec{"both", "KEY=VALUE", "of a sentence: changes all scenarios alike", 0, true},
     OptionSpec{"price", "N", "money for a GPU and an hour, for \"A costs under 500\""},
     OptionSpec{"brief", "", "of each claim its verdict in a sentence"}, workers_option,
     json_option});
@@ -89,7 +90,7 @@ bool speaks_of(const Claim& claim, std::size_t scenario) {
 Claim sentence_of(const CommandLine& line, const Options& options) {
   SentenceQuestion question;
   const std::span<const std::string> sources = std::span(options.words).subspan(1);
-  const std::vector<Setting> shared = source_settings_of(options);
+  const std::vector<Setting> shared = shared_settings_of(options);
   const std::vector<Setting> changes = settings_of(options);  // those, then --set
   if (sources.empty())
     throw UserError(fmt::format("\"{}\": which scenarios? name them behind the sentence",

@@ -27,6 +27,10 @@ constexpr std::array explain_option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
                true},
+    OptionSpec{"both", "KEY=VALUE",
+               "changes A and B alike; may stand several times (--gpus, --gpu, --cluster and the "
+               "other options of the machine do so by themselves)",
+               0, true},
     OptionSpec{"each-at-limit", "", "compare also with the largest micro-batch of each that fits"},
     OptionSpec{
         "replays", "N",
@@ -49,6 +53,7 @@ constexpr Usage explain_usage{
     explain_option_specs,
     "  stepsim explain qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe\n"
     "  stepsim explain llama32-3b-sft-zero3 --set strategy.zero=2\n"
+    "  stepsim explain my.yaml --gpu 4090 --set strategy.lora.rank=64\n"
     "  stepsim explain my.yaml --set cluster.xgmi.bandwidth=100GB/s --each-at-limit --json\n",
     2};
 
@@ -62,7 +67,7 @@ NamedStep read_step(const CommandLine& line, const std::string& word,
 int explain_command(const CommandLine& line) {
   const auto options = parse(explain_usage, line.words);
   if (!options) return exit_code::yes;
-  const std::vector<Setting> shared = source_settings_of(*options);
+  const std::vector<Setting> shared = shared_settings_of(*options);
   const std::vector<Setting> changes = settings_of(*options);  // those, then --set
   if (options->words.empty())
     throw UserError(fmt::format("which scenario? usage: {}", explain_usage.call));

@@ -58,21 +58,28 @@ std::vector<std::string> all_of(const Options& options, std::string_view name) {
   return values;
 }
 
-std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options) {
+std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options,
+                                                                  std::string_view option) {
   std::vector<std::pair<std::string, std::string>> settings;
   for (const auto& [name, value] : options.values) {
-    if (name != "set") continue;
+    if (name != option) continue;
     const std::size_t equals = value.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw UserError(
-          fmt::format("--set: expected KEY=VALUE such as strategy.zero=2, found \"{}\"", value));
+      throw UserError(fmt::format("--{}: expected KEY=VALUE such as strategy.zero=2, found \"{}\"",
+                                  option, value));
     settings.emplace_back(value.substr(0, equals), value.substr(equals + 1));
   }
   return settings;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
+std::vector<std::pair<std::string, std::string>> shared_settings_of(const Options& options) {
   auto settings = source_settings_of(options);
+  append(settings, said_settings_of(options, "both"));
+  return settings;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
+  auto settings = shared_settings_of(options);
   append(settings, said_settings_of(options));
   return settings;
 }

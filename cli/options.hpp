@@ -41,7 +41,10 @@ struct Options {
 std::vector<std::string> all_of(const Options& options, std::string_view name);
 
 // Returns every "--set key=value", in order, as {key, value}.
-std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options);
+std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options,
+                                                                  std::string_view option = "set");
+// Returns what holds for all sides of a comparison: the options of source files, and --both.
+std::vector<std::pair<std::string, std::string>> shared_settings_of(const Options& options);
 // Returns the same behind the settings that options such as --cluster stand for.
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options);
 

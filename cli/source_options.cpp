@@ -17,10 +17,12 @@ namespace stepsim {
 
 std::pair<std::string, std::string> cluster_setting(const std::string& name,
                                                     std::optional<std::uint32_t> nodes) {
-  if (name.empty() || name.find_first_of("\"\\\n{}[],: ") != std::string::npos)
+  if (name.empty() || name.find_first_of("\"\\\n{}[],") != std::string::npos)
     throw UserError(fmt::format("--cluster: expected a name, found \"{}\"", name));
-  return {"cluster", nodes ? fmt::format("{{node: {}, nodes: {}}}", name, *nodes)
-                           : fmt::format("{{node: {}}}", name)};
+  const bool plain = name.find_first_of(": ") == std::string::npos;
+  const std::string node = plain ? name : fmt::format("\"{}\"", name);
+  return {"cluster", nodes ? fmt::format("{{node: {}, nodes: {}}}", node, *nodes)
+                           : fmt::format("{{node: {}}}", node)};
 }
 
 std::vector<std::pair<std::string, std::string>> source_settings_of(const Options& options) {
@@ -37,10 +39,16 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("budget", "job.budget");
   constexpr std::uint32_t most = 1u << 20;
   const auto nodes = count_of(options, "nodes", 1, most);
-  if (const auto name = options.get("cluster"))
+  const auto card = options.get("gpu");
+  if (card && options.has("cluster"))
+    throw UserError("--gpu and --cluster: both name the machine; --gpus says how many GPUs");
+  if (const auto name = card ? card : options.get("cluster"))
     settings.push_back(cluster_setting(*name, nodes));
   else if (nodes)
     settings.emplace_back("cluster.nodes", std::to_string(*nodes));
+  if (const auto gpus = count_of(options, "gpus", 1, most))
+    settings.emplace_back("cluster.gpus", std::to_string(*gpus));
+  add("host-memory", "cluster.host.dram_capacity");
   return settings;
 }
 

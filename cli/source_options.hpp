@@ -16,14 +16,21 @@
 namespace stepsim {
 
 inline constexpr std::array source_options{
-    OptionSpec{"cluster", "NAME", "the machine: a name of `stepsim list clusters` or `list nodes`"},
+    OptionSpec{"cluster", "NAME",
+               "the machine: a name of `stepsim list clusters` or `list nodes`, or a card: h100, "
+               "\"RTX 4090\", A100-80G, h100:4"},
+    OptionSpec{"gpu", "NAME",
+               "the same, for a card: one of it, unless the file or --gpus says more"},
+    OptionSpec{"gpus", "N", "how many GPUs in all; nodes follow from it"},
     OptionSpec{"nodes", "N", "how many nodes of it"},
+    OptionSpec{"host-memory", "SIZE", "memory of each host, such as 64GB"},
     OptionSpec{"model", "NAME",
                "the model: a name of `stepsim list models`, or the path of a config.json"},
     OptionSpec{"tokens", "N",
                "tokens of the data set, for the time of the whole job (a file of another program)"},
     OptionSpec{"samples-in-set", "N",
-               "rows or pairs of the data set, where rows are not packed (the same)"},
+               "rows or pairs of the data set (the same); of packed rows beside --set "
+               "job.document_length.mean=TOKENS"},
     OptionSpec{"from", "KIND",
                "which program the file is of, where it is not told by what it holds; a wrong word "
                "lists them"},

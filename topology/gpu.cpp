@@ -173,6 +173,8 @@ Gpu read_gpu(const Table& table) {
   gpu.units = static_cast<int>(table.integer("units", 1, 100000));
   gpu.power = table.constant<Watts>("power");
   gpu.draw = read_draw(table);
+  // What the board lacks is read where a strategy asks for it: scenarios/read/lacks.hpp.
+  if (table.has("lacks")) table.has("emulated_bf16");
   hold_within_capacity(memory, gpu.memory);
   if (gpu.gemm.rate.value > gpu.peak.bf16.value) gemm.problem("rate", "is above the bf16 peak");
   return gpu;

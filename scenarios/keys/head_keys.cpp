@@ -44,10 +44,13 @@ constexpr Key<ClusterChoice> entry_name(const KeyFacts& facts) {
 
 constexpr std::array cluster_keys{
     Key<ClusterChoice>{
-        .facts = {.name = "node",
-                  .sentence = "`stepsim list nodes`, or a name of `stepsim list clusters`",
-                  .required = true,
-                  .example = "h100-8"},
+        .facts =
+            {.name = "node",
+             .sentence =
+                 "`stepsim list nodes`, a name of `stepsim list clusters`, or a card as people "
+                 "call it: h100, A100-80G, RTX 4090, h100:4",
+             .required = true,
+             .example = "h100-8"},
         .read =
             [](const Table& table, const KeyFacts& facts, ClusterChoice& choice) {
               choice.name =
@@ -93,6 +96,11 @@ constexpr std::array cluster_keys{
     whole<&ClusterChoice::gpus>("gpus_per_node", 1, 1024, "the first of each node take part")
         .otherwise("all")
         .example("8"),
+    // Read with the names of the entries, as nodes and gpus_per_node follow from it.
+    named<ClusterChoice>("gpus", "how many in all; nodes and gpus_per_node follow from it",
+                         KeyKind::whole)
+        .otherwise("all of the nodes")
+        .left_out("16"),
     named<ClusterChoice>("slow_gpus", "kernels of this rank take 1 / speed as long", KeyKind::list)
         .otherwise("none")
         .left_out("[{rank: 3, speed: 0.8}]"),

@@ -54,6 +54,12 @@ bool was_set(std::string_view path, std::span<const Setting> settings) {
   });
 }
 
+// --cluster and --gpus are settings too, of these keys.
+bool is_option_of_machine(std::string_view key, std::string_view said) {
+  return (key == "cluster" && said == "cluster.node") ||
+         (key.starts_with("cluster") && said == "cluster.gpus");
+}
+
 // Blames a setting for what it broke, and not the file that it went into.
 std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Setting> settings) {
   for (Problem& problem : problems)
@@ -66,8 +72,9 @@ std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Settin
       const bool constant =
           names_constant(key) && !said.empty() && key.ends_with(fmt::format(".{}", said));
       if (!below && !constant) continue;
-      problem.file = "--set";
-      problem.key = constant ? key : std::string(said);
+      const bool option = is_option_of_machine(key, said);
+      problem.file = option ? said == "cluster.node" ? "--cluster" : "--gpus" : "--set";
+      problem.key = option ? "" : constant ? key : std::string(said);
       problem.line = 0;
       break;
     }

@@ -12,6 +12,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
+#include "topology/called.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
@@ -110,6 +111,13 @@ Names read_names(const std::string& data, const Table& root, const Table& cluste
     names.model = near;
   names.model = resolve_model(data, names.model);
   read_block(std::optional(cluster), cluster_blocks().front(), names.cluster);
+  try {
+    constexpr std::int64_t most_gpus = 1 << 23;
+    const auto all = cluster.integer_or("gpus", 0, 1, most_gpus);
+    settle_machine(data, static_cast<std::uint32_t>(all), names.cluster);
+  } catch (const UserError& error) {
+    cluster.problem("gpus", error.what());
+  }
   if (!names.cluster.platform.empty())
     names.cluster.platform = beside(scenario_file, names.cluster.platform);
   names.stack = root.text("stack");
@@ -123,6 +131,11 @@ bool known(const Table& table, std::string_view key, std::string_view what, cons
     return true;
   std::vector<std::string> all;
   for (const Shelf& each : shelves) append(all, names_on(data, each));
+  const bool machine = shelves.begin()->folder == node_shelf.folder;
+  if (const std::string why = machine ? why_no_machine(data, name) : ""; !why.empty()) {
+    table.problem(key, fmt::format("\"{}\": {}", name, why), Fault::form);
+    return false;
+  }
   table.problem(
       key,
       fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all, shelves.begin()->plural())),

@@ -15,6 +15,7 @@
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/grpo.hpp"
 #include "scenarios/read/job_reader.hpp"
+#include "scenarios/read/lacks.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/read/run_length.hpp"
 #include "scenarios/rules/adapter_rules.hpp"
@@ -365,6 +366,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   }
   if (scenario.strategy.precision.name != precision)
     load_precision(data, strategy, {draw, {}, stack}, found.cluster, scenario);
+  if (found.cluster) lay_what_lacks(data, scenario);
   if (grpo) load_grpo(job, found, scenario);
   keep_constants(document, "scenario", scenario);
   scenario.family = root.text_or("family", family_of(scenario));

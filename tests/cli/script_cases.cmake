@@ -40,8 +40,11 @@ cli("an argument of a script is set" ARGS show ${openrlhf} --set max_len=512 OUT
 cli("a sweep over a variable of a script" ARGS sweep ${openrlhf} --vary MBS=1,2 --csv
   SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1 2 $")
 cli("the launcher's GPUs stay on another machine" ARGS show ${openrlhf} --cluster mi300x-8 OUTPUT "gpus_per_node +2 ")
-cli("more GPUs than the machine has" ARGS run ${openrlhf} --set NUM_GPUS=4 --cluster rtxpro6000-2 --samples 0 --faster 0
-  SHELL "\"$@\"; true" OUTPUT "the launcher asks for 4 GPUs of a node, which has 2: these are taken\n")
+cli("more GPUs than the machine has" ARGS run ${openrlhf} --set NUM_GPUS=4 --cluster rtxpro6000-2 CODE 2
+  ERROR "the launcher asks for 4 GPUs of a node, and rtxpro6000-2 has 2: name a machine that has them, or say --gpus 2")
+cli("a card takes as many GPUs as the launcher starts" ARGS show ${openrlhf} --set NUM_GPUS=4 --cluster "RTX 4090" OUTPUT "gpus_per_node +4 ")
+cli("all GPUs are said" ARGS show ${openrlhf} --cluster h100 --gpus 2 OUTPUT "node +h100-2 ")
+cli("a machine that is not modelled" ARGS run ${openrlhf} --cluster gaudi2 CODE 2 ERROR "--cluster: \"gaudi2\": Gaudi is not modelled")
 cli("an imported script runs as its source does" ARGS import ${openrlhf} --cluster mi300x-8 -o @WORK@/out/script.yaml
   SHELL "\"$@\" >/dev/null; { \"$1\" run \"$3\" --cluster mi300x-8 --samples 0 --json; \"$1\" run @WORK@/out/script.yaml --samples 0 --json; } | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.]+' | sort | uniq -c | grep -c ' 2 '"
   OUTPUT "^2\n$")

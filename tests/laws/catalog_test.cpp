@@ -247,8 +247,8 @@ TEST_CASE("every algorithm that a file names exists and carries its collective",
         CAPTURE(cluster.name, cluster.nodes, kind, algorithm);
         const auto place = std::find(collective_kinds.begin(), collective_kinds.end(), kind);
         const auto number = static_cast<Collective>(place - collective_kinds.begin());
-        CHECK_NOTHROW(
-            plan_collective(cluster, number, {all_ranks(cluster)}, {.algorithm = algorithm}));
+        CHECK_NOTHROW(plan_collective(cluster, number, {all_ranks(cluster)},
+                                      {.algorithm = algorithm.substr(0, algorithm.find(' '))}));
       }
   };
   for (const std::string& name : names_on(data, node_shelf))

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -22,12 +24,35 @@ void check(const Cluster& cluster, const Group& group) {
     throw UserError(fmt::format("ranks: rank {} is listed twice", *twice));
 }
 
-std::vector<std::string> wanted_algorithms(const Cluster& cluster, Collective kind,
-                                           const Group& group, const PlanOptions& options) {
-  if (!options.algorithm.empty()) return {std::string(find_algorithm(options.algorithm).name)};
+// A fabric may consider an algorithm as its library's tuner does: "nvls_tree up to 2 nodes", "tree
+// in ll".
+struct WantedAlgorithm {
+  std::string algorithm;
+  std::string protocol;  // empty: any
+};
+
+std::vector<WantedAlgorithm> wanted_ones(const std::vector<std::string>& said, std::size_t nodes) {
+  constexpr std::string_view limit = " up to ", way = " in ";
+  std::vector<WantedAlgorithm> all;
+  for (const std::string& each : said) {
+    const std::size_t most = each.find(limit), in = each.find(way);
+    if (most != std::string::npos &&
+        std::strtoul(each.c_str() + most + limit.size(), nullptr, 10) < nodes)
+      continue;
+    all.push_back({each.substr(0, std::min(most, in)),
+                   in == std::string::npos ? "" : each.substr(in + way.size())});
+  }
+  return all;
+}
+
+std::vector<WantedAlgorithm> wanted_algorithms(const Cluster& cluster, Collective kind,
+                                               const Group& group, const PlanOptions& options) {
+  if (!options.algorithm.empty())
+    return {{std::string(find_algorithm(options.algorithm).name), ""}};
   const bool far = spans_nodes(cluster, group) && cluster.network;
   const Communication& fabric = far ? cluster.network->collectives : cluster.node.collectives;
-  return algorithms_for(fabric, to_text(kind));
+  return wanted_ones(algorithms_for(fabric, to_text(kind)),
+                     far ? lay_out(cluster, group).nodes.size() : 1);
 }
 
 std::vector<std::string> wanted_protocols(const Cluster& cluster, const PlanOptions& options) {
@@ -43,8 +68,9 @@ bool suits(std::string_view algorithm, std::string_view protocol) {
   return protocol != "ll" || !algorithm.starts_with("nvls");
 }
 
-void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorithm& algorithm,
+void add_candidates(CollectivePlan& plan, const Cluster& cluster, const WantedAlgorithm& wanted,
                     const PlanOptions& options) {
+  const Algorithm& algorithm = find_algorithm(wanted.algorithm);
   std::vector<Schedule> schedules;
   for (const Group& group : plan.groups) {
     schedules.push_back(algorithm.schedule(cluster, plan.kind, group, options.detail));
@@ -56,6 +82,7 @@ void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorith
   std::optional<std::size_t> first;  // with the ways that the others take as well
   for (const std::string& protocol : wanted_protocols(cluster, options)) {
     if (!suits(algorithm.name, protocol)) continue;
+    if (!wanted.protocol.empty() && protocol != wanted.protocol) continue;
     Candidate candidate{std::string(algorithm.name), protocol, {}, {}};
     const std::string name = fmt::format("{} {} {}", to_text(plan.kind), algorithm.name, protocol);
     candidate.patterns.reserve(plan.groups.size());
@@ -101,8 +128,8 @@ CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vec
     add_single_rank(plan, cluster);
     return plan;
   }
-  for (const std::string& name : wanted_algorithms(cluster, kind, first, options))
-    add_candidates(plan, cluster, find_algorithm(name), options);
+  for (const WantedAlgorithm& wanted : wanted_algorithms(cluster, kind, first, options))
+    add_candidates(plan, cluster, wanted, options);
   if (plan.candidates.empty())
     throw UserError(fmt::format(
         "{}{} cannot do {} for {} ranks on {} node{} of {}",

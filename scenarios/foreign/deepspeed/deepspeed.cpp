@@ -315,9 +315,12 @@ DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion&
     strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
   if (zero) read_zero(*zero, question, strategy);
   read_types(root, strategy);
-  if (trains_in_32_bits(root, result.notes) && !strategy.precision.whole()) {
+  bool half = false;
+  if (trains_in_32_bits(root, half) && !strategy.precision.whole()) {
     strategy.precision.name = "fp32";
     result.notes.emplace_back("bf16 and fp16 are off, so DeepSpeed trains in fp32");
+  } else if (half && strategy.precision.name == "bf16") {
+    strategy.precision.name = "fp16";
   }
   read_optimizer(root, question, settle, result);
   settle("strategy.offload.");

@@ -146,13 +146,13 @@ std::string switched(const Table& root, std::string_view block) {
 
 }  // namespace
 
-bool trains_in_32_bits(const Table& root, Notes& notes) {
+bool trains_in_32_bits(const Table& root, bool& half) {
   std::string bf16 = switched(root, "bf16");
   if (bf16.empty()) bf16 = switched(root, "bfloat16");
   const std::string fp16 = switched(root, "fp16");
   if (bf16 == "true" && fp16 == "true")
     root.problem("fp16", "is enabled beside bf16: DeepSpeed takes one of them");
-  if (fp16 == "true") notes.push_back("fp16 is taken as bf16, which has the same size and speed");
+  half = fp16 == "true";
   const auto sixteen_bits = [](const std::string& word) {
     return word == "true" || word == "auto";
   };

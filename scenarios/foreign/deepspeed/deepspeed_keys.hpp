@@ -11,8 +11,9 @@ namespace stepsim {
 
 using Notes = std::vector<std::string>;
 
-// Neither bf16 nor fp16 is on, though the file speaks of them.
-bool trains_in_32_bits(const Table& root, Notes& notes);
+// Returns whether neither bf16 nor fp16 is on, though the file speaks of them; says of fp16 whether
+// it is.
+bool trains_in_32_bits(const Table& root, bool& half);
 // Notes what is not read of the whole file.
 void note_unread(const Table& root, Notes& notes);
 // Notes what is not read of the block zero_optimization.

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "scenarios/foreign/table/named_machines.hpp"
 #include "scenarios/foreign/table/named_models.hpp"
 #include "scenarios/foreign/table/other_models.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
+#include "sim/base/error.hpp"
+#include "topology/called.hpp"
 
 namespace stepsim {
 namespace {
@@ -43,6 +46,22 @@ NamedMachine usual_machine(const GpusOfSource& said) {
   machine.gpus = std::max(gpus / machine.nodes, 1u);
   machine.whole = machine.gpus == gpus_of_usual_node;
   return machine;
+}
+
+Document file_of_machines(const SourceQuestion& question) {
+  return read_document(data_file(question.data, "scenarios/foreign/table/machines.yaml"));
+}
+
+// Returns whether nothing in the file says that several processes run.
+bool is_alone(const SourceQuestion& question, const Table& source) {
+  const Document file = file_of_machines(question);
+  const std::vector<std::string> keys = file.root().texts("sharding");
+  return question.launch == nullptr &&
+         std::ranges::none_of(keys, [&](const std::string& key) { return source.has(key); });
+}
+
+NamedMachine machine_alone(const SourceQuestion& question) {
+  return {.words = "", .node = file_of_machines(question).root().text("alone"), .gpus = 1};
 }
 
 // The launcher may leave some of the node's GPUs alone.
@@ -117,18 +136,32 @@ bool options_say(const SourceQuestion& question, std::string_view path) {
   return told.peek(path).has_value();
 }
 
+// Returns whether the machine is named as a card that leaves open how many: "h100".
+bool is_card_alone(const SourceQuestion& question, const Translation& translation) {
+  Document told = parse_document(document_of(translation).canonical(), question.file);
+  for (const auto& [key, value] : question.settings)
+    if (key == "cluster" || key == "cluster.node") told.set(key, value);
+  const std::string name = told.peek("cluster.node").value_or("");
+  if (is_on(question.data, node_shelf, name) || is_on(question.data, cluster_shelf, name))
+    return false;
+  const auto card = card_called(question.data, name);
+  return card && card->count == 0;
+}
+
 // Returns how many GPUs of each node are used: those that the source asks for, as far as the node
 // has them and the command line says nothing else.
-std::int64_t kept_gpus(const SourceQuestion& question, std::int64_t each, std::int64_t there,
-                       Translation& translation) {
-  if (each <= 0 || each == there || options_say(question, "cluster.gpus_per_node")) return there;
-  if (each > there) {
-    translation.notes.push_back(fmt::format(
-        "{} asks for {} GPUs of a node, which has {}: these are taken",
-        question.launch != nullptr && question.launch->gpus == each ? "the launcher" : "the file",
-        each, there));
+std::int64_t kept_gpus(const SourceQuestion& question, std::int64_t each, const Node& named,
+                       bool card, Translation& translation) {
+  const auto there = static_cast<std::int64_t>(named.count(PartKind::gpu));
+  if (each <= 0 || each == there || options_say(question, "cluster.gpus_per_node") ||
+      options_say(question, "cluster.gpus"))
     return there;
-  }
+  if (each > there && !card)
+    throw UserError(fmt::format(
+        "{} asks for {} GPUs of a node, and {} has {}: name a machine that has them, or say "
+        "--gpus {}",
+        question.launch != nullptr && question.launch->gpus == each ? "the launcher" : "the file",
+        each, named.name, there, there));
   translation.lines.push_back({"cluster.gpus_per_node", std::to_string(each), "", 0,
                                "as many as it is told to take; --set cluster.gpus_per_node=N",
                                true});
@@ -159,8 +192,10 @@ void keep_counts(const SourceQuestion& question, const GpusOfSource& told,
   if (!named) return;  // refused, with its nearest name, when the scenario is read
   if (!options_say(question, "cluster.nodes")) said = in_racks(said, named->node);
   const auto there = static_cast<std::int64_t>(named->node.count(PartKind::gpu)),
-             gpus = kept_gpus(question, said.each, there, translation);
-  const bool nodes = said.nodes > 1 && !options_say(question, "cluster.nodes");
+             gpus = kept_gpus(question, said.each, named->node,
+                              is_card_alone(question, translation), translation);
+  const bool nodes = said.nodes > 1 && !options_say(question, "cluster.nodes") &&
+                     !options_say(question, "cluster.gpus");
   if (nodes)
     translation.lines.push_back({"cluster.nodes", std::to_string(said.nodes), "", 0,
                                  fmt::format("{}; --nodes N", said.why), true});
@@ -192,6 +227,11 @@ void assume_machine(const SourceQuestion& question, const Table& source, Transla
                                      : said.why;
   if (machine) fewer_gpus(said, *machine, why);
   if (!machine) machine = gpu_of_path(question, said, why);
+  if (!machine && said.alone && said.gpus <= 0 && !options_say(question, "cluster.gpus") &&
+      is_alone(question, source)) {
+    machine = machine_alone(question);
+    why = "the file names neither a launcher nor sharding, so one process";
+  }
   if (!machine) machine = usual_machine(said);
   take_node(*machine, fmt::format("taken: {}; --cluster", why), translation);
   translation.assumptions.push_back(
@@ -244,9 +284,26 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
                                model->how.empty() ? "" : said});
   for (const std::string& file : model->files) translation.files.push_back(file);
   if (model->how.empty()) return;
+  if (model->how.starts_with("a stand-in of another family"))
+    translation.notes.push_back(
+        fmt::format("{} stands in, of another family and about the same size: memory of such runs "
+                    "was off by a quarter and time by a tenth; --model takes the path of its "
+                    "config.json",
+                    model->name));
   translation.assumptions.push_back(
       {"model", fmt::format("{} for {}", model->name, said), model->how, "--model NAME"});
 }
+
+namespace {
+
+// Returns the mean length of documents that the command line says; 0: it does not.
+double mean_length(const SourceQuestion& question) {
+  for (const auto& [key, value] : question.settings)
+    if (key == "job.document_length.mean") return std::strtod(value.c_str(), nullptr);
+  return 0;
+}
+
+}  // namespace
 
 void assume_data(const SourceQuestion& question, const DataOfSource& data,
                  Translation& translation) {
@@ -281,11 +338,15 @@ void assume_data(const SourceQuestion& question, const DataOfSource& data,
   if (data.steps_said || question.decides("job.tokens") || question.decides("job.samples") ||
       question.decides("job.optimizer_steps") || question.decides("job.iterations"))
     return;
-  if (question.set_samples > 0 && data.packed)
+  const double mean = question.set_samples > 0 && data.packed ? mean_length(question) : 0;
+  if (question.set_samples > 0 && data.packed && mean <= 0)
     throw UserError(
         "--samples-in-set: rows are packed, so the number of documents does not say how many rows "
-        "there are; --tokens does");
-  if (question.set_samples > 0)
+        "there are; --set job.document_length.mean=TOKENS beside it does, or --tokens");
+  if (mean > 0)
+    put("job.tokens", fmt::format("{}", question.set_samples * mean * data.epochs),
+        "--samples-in-set", fmt::format("{:.4g} times {:.4g} tokens", data.epochs, mean));
+  else if (question.set_samples > 0)
     put("job.samples", fmt::format("{}", question.set_samples), "--samples-in-set", "");
   else if (question.set_tokens > 0)
     put("job.tokens", fmt::format("{}", question.set_tokens * data.epochs), "--tokens",

@@ -19,6 +19,8 @@ struct GpusOfSource {
   std::int64_t each = 0;   // of each node, where the source says so
   // Whoever starts it starts learners alone: engines have others of the same nodes.
   bool learners_alone = false;
+  // Its program runs one process where neither a launcher nor sharding is named.
+  bool alone = false;
 };
 
 // The machine that the file's name says, else the usual one with as many GPUs as the source says. A

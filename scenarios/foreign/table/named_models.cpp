@@ -131,6 +131,18 @@ bool stands_in(std::string_view name, std::string_view other) {
   return false;
 }
 
+// A short name without a size, "gpt2", stands for a kind of model too: what follows it has to say
+// that this one was trained on.
+bool is_other_by_words(const std::string& name, const std::string& other) {
+  constexpr std::size_t short_name = 5;
+  constexpr std::array trained{"ft",        "sft",   "dpo",      "lora", "qlora",
+                               "finetuned", "tuned", "instruct", "chat", "base"};
+  return name.size() <= short_name && size_in(name) == 0 &&
+         bare_letters(other) != bare_letters(name) &&
+         std::ranges::none_of(trained,
+                              [&](std::string_view word) { return words_hold(other, word); });
+}
+
 // A model trained from one of the catalogue has the name of that one in its own.
 std::string name_within(const std::string& data, const std::string& said) {
   const std::string other = in_small_letters(run_or_model_in(said));
@@ -143,7 +155,7 @@ std::string name_within(const std::string& data, const std::string& said) {
       continue;
     longest = name;
   }
-  if (longest.empty()) return "";
+  if (longest.empty() || is_other_by_words(longest, other)) return "";
   const double size = size_in(other);
   if (size == 0) return longest;
   const Model model = load_model(data, longest);
@@ -199,6 +211,18 @@ struct SizeInName {
   bool experts() const { return active > 0; }
 };
 
+// These families have models of 0.5, 0.6, 1.5 and 1.8 billion.
+bool says_half_sizes(const std::string& name) {
+  const std::string small = in_small_letters(name);
+  return small.find("qwen") != std::string::npos || small.find("-0-") != std::string::npos;
+}
+
+// Returns the letters that a name of the catalogue begins with: "gemma".
+std::string_view family_in(std::string_view entry) {
+  const auto* const end = std::ranges::find_if_not(entry, is_letter);
+  return entry.substr(0, static_cast<std::size_t>(end - entry.begin()));
+}
+
 SizeInName sizes_in(const std::string& name) {
   static const std::regex with_experts(R"((\d+(?:\.\d+)?)b-?a(\d+(?:\.\d+)?)b)", std::regex::icase),
       many(R"((\d+)x(\d+(?:\.\d+)?)b)", std::regex::icase);
@@ -208,6 +232,10 @@ SizeInName sizes_in(const std::string& name) {
   // "8x7B": attention is there once, and a token meets two.
   if (std::regex_search(name, found, many))
     return {0.8 * std::stod(found[1]) * std::stod(found[2]), 1.75 * std::stod(found[2])};
+  // Folders are called "qwen2-5-1-5b", as a point may not stand in their names.
+  static const std::regex dashed(R"((?:^|-)([01])-([0-8])b(?![a-z0-9]))", std::regex::icase);
+  if (std::regex_search(name, found, dashed) && says_half_sizes(name))
+    return {std::stod(found[1]) + std::stod(found[2]) / 10, 0};
   return {size_in(in_small_letters(name)) / 1e9, 0};
 }
 
@@ -223,13 +251,16 @@ double distance(const SizeInName& wanted, const Model& model) {
 
 struct StandIn {
   std::string entry;
+  bool kin = false;  // of the family that the name says
   double apart = 0;  // from the size that is looked for
   std::int64_t longest_sequence = 0;
 };
 
 // Returns the model that takes the longest sequences, as far as files ask for them, of those that
 // are about as near as the nearest: it refuses least.
-std::string stand_in_of(const std::vector<StandIn>& candidates) {
+const StandIn& stand_in_of(std::vector<StandIn>& candidates) {
+  if (std::ranges::any_of(candidates, &StandIn::kin))
+    std::erase_if(candidates, [](const StandIn& each) { return !each.kin; });
   constexpr double about = 0.1;
   const StandIn& nearest = *std::ranges::min_element(candidates, {}, &StandIn::apart);
   const StandIn* best = &nearest;
@@ -238,7 +269,7 @@ std::string stand_in_of(const std::vector<StandIn>& candidates) {
         (each.longest_sequence > best->longest_sequence ||
          (each.longest_sequence == best->longest_sequence && each.apart < best->apart)))
       best = &each;
-  return best->entry;
+  return *best;
 }
 
 }  // namespace
@@ -257,16 +288,21 @@ std::optional<NamedModel> model_of_size(const std::string& data,
       constexpr std::int64_t long_enough = 131072;
       // A model that somebody trains today has layers of the usual kind.
       if (model.positions != Positions::rotary || model.norms == Norms::once) continue;
-      if (!model.mixer && model.experts.has_value() == wanted.experts() && apart < farthest)
-        candidates.push_back({entry, apart, std::min(model.longest_sequence, long_enough)});
+      const bool kin = family_in(entry).size() > 2 &&
+                       in_small_letters(name).find(family_in(entry)) != std::string::npos;
+      // A family has its own widths and words, so its size may be farther off.
+      if (!model.mixer && model.experts.has_value() == wanted.experts() &&
+          apart < farthest * (kin ? 2 : 1))
+        candidates.push_back({entry, kin, apart, std::min(model.longest_sequence, long_enough)});
     }
     if (candidates.empty()) continue;
-    const std::string found = stand_in_of(candidates);
-    const Model model = load_model(data, found);
+    const StandIn& found = stand_in_of(candidates);
+    const Model model = load_model(data, found.entry);
     return NamedModel{
-        found,
+        found.entry,
         fmt::format(
-            "a stand-in of {:.3g}B: its own config.json is not here, and \"{}\" says {:.3g}B",
+            "a stand-in{} of {:.3g}B: its own config.json is not here, and \"{}\" says {:.3g}B",
+            found.kin ? "" : " of another family",
             static_cast<double>(count_parameters(model).total()) / 1e9, run_or_model_in(name),
             wanted.all),
         {}};

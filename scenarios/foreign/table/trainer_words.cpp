@@ -392,7 +392,7 @@ bool put_types(MappedSource& source, bool plain) {
   const bool few_bits = source.on("load_in_4bit") || source.on("load_in_8bit");
   const bool off = !few_bits && (in_small_letters(source.text("bf16")) == "false" ||
                                  (plain && !source.says("bf16")));
-  if (sixteen) source.without("fp16", "taken as bf16, which has the same size and speed");
+  if (sixteen) source.put("strategy.precision", "fp16", "fp16");
   const bool whole = !sixteen && off && !loaded && !source.on("load_in_4bit");
   if (!whole && !sixteen && off && !loaded)
     source.without("bf16", "matrices in 4 bits are multiplied in 16 bits whatever it says");

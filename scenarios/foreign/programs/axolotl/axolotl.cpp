@@ -445,12 +445,13 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   source.put_model("base_model");
   const std::int64_t ranks = ranks_said(source);
   const bool alone = word_at(source, "rl") == "grpo";
-  assume_machine(question, source.root(), source.result(),
-                 ranks > 0 || alone
-                     ? GpusOfSource{.gpus = ranks,
-                                    .why = "dp_shard_size and the sizes beside it make so many",
-                                    .learners_alone = alone}
-                     : gpus_of(question));
+  GpusOfSource gpus =
+      ranks > 0 || alone ? GpusOfSource{.gpus = ranks,
+                                        .why = "dp_shard_size and the sizes beside it make so many",
+                                        .learners_alone = alone}
+                         : gpus_of(question);
+  gpus.alone = !alone;
+  assume_machine(question, source.root(), source.result(), gpus);
   source.look_around();
   check_ranks(source, ranks);
   put_stack(source);
@@ -474,7 +475,7 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   read_frozen(source);
   bool whole = false;
   if (source.on("float16"))
-    source.without("float16", "taken as bf16, which has the same size and speed");
+    source.put("strategy.precision", "fp16", "float16");
   else
     whole = put_types(source);
   const bool narrow = source.on("fp8_enable_fsdp_float8_all_gather");

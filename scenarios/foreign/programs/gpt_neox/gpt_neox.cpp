@@ -233,7 +233,7 @@ void put_neox_types(MappedSource& source, std::int64_t stage) {
   if (bf16 && wide) source.put("strategy.gradient_dtype", "fp32", "fp32_allreduce");
   if (bf16) return;
   source.put("strategy.gradient_dtype", "bf16", "fp16.enabled", "gradients of fp16 stay in it");
-  source.without("fp16.enabled", "taken as bf16, which has the same size and speed");
+  source.put("strategy.precision", "fp16", "fp16.enabled");
 }
 
 void put_neox_sharding(MappedSource& source, std::int64_t tensor) {

@@ -26,6 +26,7 @@ void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
   if (const GpusOfSource said = own_processes(); said.gpus > 0) gpus = said;
   if (gpus.gpus == 0 && question_.launch != nullptr && question_.launch->alone)
     gpus = {1, 1, "no launcher starts more than one process", 1};
+  gpus.alone = !accelerate_ && !grpo();
   launched_ = gpus;
   if (grpo()) gpus = with_server(source_, grpo_words(), gpus);
   assume_machine(question_, source_.root(), source_.result(), gpus);

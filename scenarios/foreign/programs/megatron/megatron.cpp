@@ -57,7 +57,7 @@ void read_sharding(MappedSource& source, const MegatronDefaults& defaults) {
 }
 
 void read_types(MappedSource& source, const MegatronDefaults& defaults) {
-  if (source.on("fp16")) source.without("fp16", "taken as bf16, which has the same size and speed");
+  if (source.on("fp16")) source.put("strategy.precision", "fp16", "fp16");
   const bool halves = source.on("bf16", defaults.halves) || source.on("fp16");
   if (!halves && source.says("num-layers"))
     source.put("strategy.precision", "fp32", "bf16", "neither bf16 nor fp16 is said");

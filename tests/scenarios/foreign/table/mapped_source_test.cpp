@@ -278,11 +278,10 @@ TEST_CASE("a machine that is named has as many GPUs of a node as the file says",
       "own.yaml", nemo, {{"cluster", "{node: h100-8, nodes: 3}"}, {"cluster.gpus_per_node", "8"}});
   CHECK(value_at(own, "cluster.gpus_per_node").empty());
   CHECK(value_at(own, "cluster.nodes").empty());
-  const Translation few = translate("own.yaml", nemo, {{"cluster", "{node: h100-2}"}});
-  CHECK(value_at(few, "cluster.gpus_per_node").empty());
-  CHECK(std::ranges::find(few.notes,
-                          "the file asks for 4 GPUs of a node, which has 2: these are taken") !=
-        few.notes.end());
+  CHECK_THROWS_WITH(translate("own.yaml", nemo, {{"cluster", "{node: h100-2}"}}),
+                    Catch::Contains("the file asks for 4 GPUs of a node, and h100-2 has 2"));
+  const Translation card = translate("own.yaml", nemo, {{"cluster", "{node: h100}"}});
+  CHECK(value_at(card, "cluster.gpus_per_node") == "4");
   const Translation set = translate("own.yaml", nemo, {machine, {"cluster.gpus_per_node", "8"}});
   CHECK(value_at(set, "cluster.nodes") == "2");
   CHECK(
