@@ -97,9 +97,13 @@ constexpr std::array cluster_keys{
         .otherwise("all")
         .example("8"),
     // Read with the names of the entries, as nodes and gpus_per_node follow from it.
-    named<ClusterChoice>("gpus", "how many in all; nodes and gpus_per_node follow from it",
-                         KeyKind::whole)
-        .otherwise("all of the nodes")
+    Key<ClusterChoice>{
+        .facts = {.name = "gpus",
+                  .sentence = "how many in all; nodes and gpus_per_node follow from it",
+                  .kind = KeyKind::whole,
+                  .low = 1,
+                  .high = 8388608,
+                  .otherwise = "all of the nodes"}}
         .left_out("16"),
     named<ClusterChoice>("slow_gpus", "kernels of this rank take 1 / speed as long", KeyKind::list)
         .otherwise("none")
