@@ -229,6 +229,32 @@ std::vector<std::size_t> trainings_of(const std::vector<std::string>& cells) {
   return all;
 }
 
+// The first trainer of each training, for the message.
+std::string places_of_trainers(const std::vector<std::string>& cells,
+                               const std::vector<std::size_t>& trainings) {
+  std::vector<std::string> places;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (trains(cells[i]) && trainings[i] == places.size())
+      places.push_back(fmt::format("code cell {}", i + 1));
+  return fmt::format("{}", fmt::join(places, ", "));
+}
+
+// Returns which cells say nothing of the training that is asked about: models and trainers of
+// others, and all behind its last trainer, where people try what came out.
+std::vector<bool> others_of(const std::vector<std::string>& cells,
+                            const std::vector<std::size_t>& trainings, std::size_t number) {
+  const std::size_t own = number > 0 ? number - 1 : 0;
+  std::size_t behind = cells.size();
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (trains(cells[i]) && trainings[i] == own) behind = i + 1;
+  std::vector<bool> others;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    others.push_back(i >= behind ||
+                     (trainings[i] != own && (trains(cells[i]) || loads(cells[i]) ||
+                                              has_word(cells[i], {"Config(", "Arguments("}))));
+  return others;
+}
+
 }  // namespace
 
 WrappedSource read_notebook(const std::string& data, const std::string& file, std::size_t number) {
@@ -242,34 +268,21 @@ WrappedSource read_notebook(const std::string& data, const std::string& file, st
     if (cell.text_or("cell_type", "") == "code") cells.push_back(text_at(cell, "source"));
   const std::vector<std::size_t> trainings = trainings_of(cells);
   const std::size_t count = trainings.empty() ? 1 : trainings.back() + 1;
-  if (number > count || (number == 0 && count > 1)) {
-    std::vector<std::string> places;
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      if (trains(cells[i]) &&
-          (i == 0 ||
-           std::none_of(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(i),
-                        [&](const std::string& each) {
-                          return trains(each) &&
-                                 trainings[static_cast<std::size_t>(&each - cells.data())] ==
-                                     trainings[i];
-                        })))
-        places.push_back(fmt::format("code cell {}", i + 1));
-    throw UserError({{file, 0, "",
-                      fmt::format("trains {} model{}, one after the other, in {}: --launch N says "
-                                  "which, from 1 to {}",
-                                  count, count == 1 ? "" : "s", fmt::join(places, ", "), count)}});
-  }
+  if (number > count || (number == 0 && count > 1))
+    throw UserError(
+        {{file, 0, "",
+          fmt::format("trains {} model{}, one after the other, in {}: --launch N says "
+                      "which, from 1 to {}",
+                      count, count == 1 ? "" : "s", places_of_trainers(cells, trainings), count)}});
+  const std::vector<bool> others = others_of(cells, trainings, number);
   CellReader reader(source);
   std::size_t place = 0;
   for (const Table& cell : all) {
     if (cell.text_or("cell_type", "") != "code") continue;
-    // Other trainings keep what is said beside models and trainers: names that this one may use.
-    const std::string& text = cells[place];
-    const bool other = number > 0 && trainings[place] + 1 != number;
-    if (other && (trains(text) || loads(text) || has_word(text, {"Config(", "Arguments("})))
-      reader.leave_out(text);
+    if (others[place])
+      reader.leave_out(cells[place]);
     else
-      reader.add(text);
+      reader.add(cells[place]);
     find_gpu_in_outputs(data, cell, source);
     ++place;
   }

@@ -119,6 +119,12 @@ TEST_CASE("several models in one notebook are told apart", "[scenarios][sources]
   };
   CHECK(model("1") == "\"qwen2.5-0.5b\"");
   CHECK(model("2") == "\"qwen2.5-1.5b\"");
+  // What stands behind the trainer has another name, and sets nothing.
+  CHECK(
+      value_at(read_as("own.ipynb", notebook({"name = 'Qwen/Qwen2.5-0.5B'",
+                                              "model = AutoModelForCausalLM.from_pretrained(name)",
+                                              trains, "name = 'out'"})),
+               "model") == "\"qwen2.5-0.5b\"");
   // The result is loaded again to try it.
   CHECK(value_at(read_as("own.ipynb", notebook({loads, trains, second})), "model") ==
         "\"qwen2.5-0.5b\"");
