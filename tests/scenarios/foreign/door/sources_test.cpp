@@ -501,7 +501,7 @@ TEST_CASE("a machine is told by a name", "[scenarios][sources]") {
   const auto one = machine_in_name(data, "llama.1xH100.yaml");
   REQUIRE(one);
   CHECK(one->gpus == 1);
-  CHECK_FALSE(one->whole);
+  CHECK(one->node == "h100-1");
   const auto many = machine_in_name(data, "run-16xh100.yaml");
   REQUIRE(many);
   CHECK(many->node == "h100-8");
