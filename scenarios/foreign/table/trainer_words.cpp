@@ -390,10 +390,10 @@ bool put_types(MappedSource& source, bool plain) {
   for (const std::string_view key : {"dtype", "torch_dtype"})
     loaded = is_half(source.text(key)) || source.text(key) == "auto" || loaded;
   const bool few_bits = source.on("load_in_4bit") || source.on("load_in_8bit");
-  const bool off = !few_bits && (in_small_letters(source.text("bf16")) == "false" ||
-                                 (plain && !source.says("bf16")));
+  const bool off = in_small_letters(source.text("bf16")) == "false" ||
+                   (plain && !source.says("bf16") && !few_bits);
   if (sixteen) source.put("strategy.precision", "fp16", "fp16");
-  const bool whole = !sixteen && off && !loaded && !source.on("load_in_4bit");
+  const bool whole = !sixteen && off && !loaded && !few_bits;
   if (!whole && !sixteen && off && !loaded)
     source.without("bf16", "matrices in 4 bits are multiplied in 16 bits whatever it says");
   if (whole)
