@@ -138,7 +138,7 @@ void TrainerReader::read_loaded() {
   // Unsloth takes bf16 where it is told nothing (unsloth/models/llama.py: dtype is None), and 8
   // bits leave the other tensors in 16.
   const bool half = said == "auto" || is_half(said) || source_.on("load_in_8bit") ||
-                    (said.empty() && source_.says("unsloth"));
+                    (said.empty() && source_.root().has("unsloth"));
   const bool adapters = source_.on("use_peft"), few_bits = source_.on("load_in_4bit");
   // peft keeps adapters in 32 bits, and TRL in 16 beside 4.
   put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
@@ -150,7 +150,7 @@ TrlGrpoWords TrainerReader::grpo_words() {
   std::int64_t rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows);
   // Unsloth takes as many rows as a group has where fewer are said (unsloth/models/rl.py).
   const std::int64_t samples = source_.whole("num_generations", 8, 2, most_rows);
-  if (source_.says("unsloth") && rows % samples != 0) rows = samples;
+  if (source_.root().has("unsloth") && rows % samples != 0) rows = samples;
   return {.rows = rows,
           .accumulation = source_.whole(hf_batches_key, program_.batches, 1, most_rows),
           .longest_prompt = source_.whole(program_.prompt_key, 512, 1, most_tokens),

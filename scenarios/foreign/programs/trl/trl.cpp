@@ -16,7 +16,7 @@ namespace {
 // Returns what Unsloth's adapters are told of inputs that are kept: its own way, unless another is
 // said (unsloth/models/llama.py, get_peft_model: use_gradient_checkpointing = "unsloth").
 std::string checkpoints_as_unsloth(MappedSource& source) {
-  const bool own = source.says("unsloth") && source.on("use_peft");
+  const bool own = source.root().has("unsloth") && source.on("use_peft");
   return source.text("use_gradient_checkpointing", own ? "unsloth" : "");
 }
 
@@ -128,7 +128,7 @@ void read_trl_adapter(TrainerReader& reader) {
   if (own_rank > 0 && !source.on("only_optimize_lora"))
     source.without(dimension, "all other parameters are frozen");
   // unsloth/models/llama.py and vision.py, get_peft_model: all matrices of the layers.
-  if (modules.empty() && source.says("unsloth")) modules = {"all-linear"};
+  if (modules.empty() && source.root().has("unsloth")) modules = {"all-linear"};
   if (source.says("matrices_found"))
     source.result().assumptions.push_back({"matrices with adapters", "all of the layers",
                                            "the program finds them by a loop over its modules",
