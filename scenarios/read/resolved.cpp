@@ -169,11 +169,25 @@ std::string unknown_yaml(const Scenario& scenario, const std::string& path) {
                      to_text(c.grade), yaml_quoted(c.source));
 }
 
+namespace {
+
+// Returns whether the scenario says the key in its own place, beside another key that decides on
+// it.
+bool said_itself(const Scenario& scenario, const ResolvedKey& key) {
+  const auto itself = [&](const SaidKey& said) {
+    return said.path == key.path() && !said.origin.source.starts_with("job.");
+  };
+  return std::ranges::any_of(scenario.said, itself);
+}
+
+}  // namespace
+
 std::string scenario_yaml(const Scenario& scenario) {
   std::string text, open;
   for (const ResolvedKey& key : resolved_keys(scenario)) {
-    // A key that another one decides on follows from that; DeepSpeed's file is taken in.
-    if (!key.said || key.origin.source.starts_with("job.") ||
+    // A key that another one decides on follows from that, and is written only where it is said as
+    // well, since defaults ask what is said. DeepSpeed's file is taken in.
+    if (!key.said || (key.origin.source.starts_with("job.") && !said_itself(scenario, key)) ||
         key.facts->name.starts_with("deepspeed_except") || key.path() == "strategy.deepspeed")
       continue;
     const std::string& said = find_said(scenario, key.path())->text;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "scenarios/read/grpo.hpp"
+#include "sim/base/error.hpp"
 #include "workloads/grpo/serving.hpp"
 
 namespace stepsim {
@@ -122,6 +123,12 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   const double all = run.generated + cut;
   p.given_up_share = all > 0 ? (run.given_up + cut) / all : 0;
   p.trained_per_second = trained / window.length();
+  if (p.responses == 0)
+    throw UserError(
+        "no response is trained on in the steps that are measured, since every group has answers "
+        "of one reward "
+        "(job.zero_std_fraction) or is thrown away: measure more steps (job.measured_steps), or "
+        "take more prompts to a step");
   p.responses_per_second = p.responses / p.step_time.value;
   p.learner_busy = p.training / p.step_time.value;
   p.gpu_hours_per_1000 = scenario.cluster.ranks() * 1000 / p.responses_per_second / 3600;
