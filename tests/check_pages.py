@@ -54,6 +54,19 @@ for folder in ("sim", "topology", "workloads", "scenarios", "analysis", "cli", "
                 if not (root / name).exists():
                     problems.append(f"{file.relative_to(root)}: there is no {name}")
 
+# The glossary names keys that exist.
+keys = set()
+block = ""
+for line in (root / "docs/keys.md").read_text().splitlines():
+    if heading := re.match(r"## ([\w.]+)(?: \(.*)?$", line):
+        block = heading[1]
+        keys.add(block)
+    elif key := re.match(r"\| `(\w+)` \|", line):
+        keys.add(f"{block}.{key[1]}")
+for key in re.findall(r"`((?:job|strategy)\.[\w.]+)`", (root / "docs/glossary.md").read_text()):
+    if key not in keys:
+        problems.append(f"docs/glossary.md: there is no key {key}")
+
 rows = {row["id"] for table in (root / "scenarios/measured").glob("*/*.csv") for row in csv.DictReader(table.open())}
 for reason in csv.DictReader((root / "scenarios/measured/why.csv").open()):
     for pattern in reason["rows"].split():
