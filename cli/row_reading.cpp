@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "sim/base/error.hpp"
@@ -12,38 +11,15 @@
 namespace stepsim {
 namespace {
 
-// Columns that say where a row is from, or something of it that no prediction needs.
-constexpr std::array<std::string_view, 17> told{
-    "id",        "source_rev",  "ref_file",       "dims_from",     "params_active_B",
-    "train_s",   "gen_s",       "logprob_s",      "ref_logprob_s", "sync_s",
-    "other_s",   "host_mem_GB", "derived_fields", "median_itl_ms", "command",
-    "train_vpp", "ep"};
-
-// Returns whether all letters of one stand in the other, in that order: "act_ckpt" in
-// "activation_ckpt".
-bool shortens(std::string_view brief, std::string_view whole) {
-  std::size_t found = 0;
-  for (const char c : whole)
-    if (found < brief.size() && brief[found] == c) ++found;
-  return found == brief.size();
-}
-
-std::string nearest(const std::string& column, const std::vector<std::string>& known) {
-  if (std::string near = did_you_mean(column, known); !near.empty()) return near;
-  constexpr std::size_t least = 3;
-  std::string best;
-  for (const std::string& name : known)
-    if (name.size() >= least && name.size() > best.size() && name[0] == column[0] &&
-        (shortens(name, column) || shortens(column, name)))
-      best = name;
-  return best.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", best);
-}
-
+// Notes columns that begin as one that is read and that the table lacks; others are the source's
+// own.
 void note_columns(const CsvTable& table, const std::vector<std::string>& known, RowTables& tables) {
-  for (const std::string& column : table.columns)
-    if (!column.empty() && !holds(known, column) && !holds(told, column))
-      tables.notes.push_back(
-          fmt::format("{}:1: {}: is not read{}", table.file, column, nearest(column, known)));
+  constexpr std::size_t least = 4;
+  for (const std::string& name : known)
+    for (const std::string& column : table.columns)
+      if (name.size() >= least && column.starts_with(name) && !table.column(name))
+        tables.notes.push_back(
+            fmt::format("{}:1: {}: is not read (did you mean \"{}\"?)", table.file, column, name));
 }
 
 // This says where each id stands.
@@ -61,7 +37,7 @@ void check_ids(const CsvTable& table, Places& places, std::vector<Problem>& prob
 }
 
 void note_figures(const std::string& file, const std::vector<StepRow>& rows, RowTables& tables) {
-  const auto without = [](const StepRow& row) { return !has_figure(row); };
+  const auto without = [](const StepRow& row) { return !row.has_figure(); };
   const auto first = std::ranges::find_if(rows, without);
   if (first != rows.end())
     tables.notes.push_back(
@@ -70,24 +46,21 @@ void note_figures(const std::string& file, const std::vector<StepRow>& rows, Row
 }
 
 // Adds a table's rows. The columns show what a table is of.
-void add_rows(const CsvTable& table, RowTables& tables) {
-  if (holds_grpo_rows(table)) {
-    append(tables.grpo, grpo_rows(table));
-    note_columns(table, grpo_columns(), tables);
-  } else if (holds_engine_rows(table)) {
+void add_rows(const std::string& data, const CsvTable& table, RowTables& tables) {
+  if (holds_engine_rows(table)) {
     append(tables.engines, engine_rows(table));
     note_columns(table, engine_columns(), tables);
-  } else {
-    std::vector<StepRow> rows = step_rows(table);
-    note_columns(table, step_columns(), tables);
-    note_figures(table.file, rows, tables);
-    append(tables.steps, std::move(rows));
+    return;
   }
+  const std::vector<StepRow> rows = step_rows(data, table);
+  note_columns(table, step_columns(), tables);
+  note_figures(table.file, rows, tables);
+  for (const StepRow& row : rows) (row.grpo ? tables.grpo : tables.steps).push_back(row);
 }
 
 }  // namespace
 
-RowTables read_row_tables(const std::vector<std::string>& files) {
+RowTables read_row_tables(const std::string& data, const std::vector<std::string>& files) {
   RowTables tables;
   Places places;
   std::vector<Problem> problems;
@@ -96,10 +69,9 @@ RowTables read_row_tables(const std::vector<std::string>& files) {
     if (table.columns.empty())
       throw UserError({{file, 0, "", "is empty: expected a line with the names of columns"}});
     check_ids(table, places, problems);
-    add_rows(table, tables);
+    add_rows(data, table, tables);
   }
   if (!problems.empty()) throw UserError(problems);
-  complete_references(tables.steps);
   return tables;
 }
 

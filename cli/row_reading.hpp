@@ -10,13 +10,12 @@
 namespace stepsim {
 
 struct RowTables {
-  std::vector<StepRow> steps;
-  std::vector<GrpoRow> grpo;
+  std::vector<StepRow> steps, grpo;
   std::vector<EngineRow> engines;
-  std::vector<std::string> notes;  // columns that nobody reads, rows that measure nothing
+  std::vector<std::string> notes;  // columns that are nearly read, rows that measure nothing
 };
 // Throws UserError when a file is empty or two rows have one id.
-RowTables read_row_tables(const std::vector<std::string>& files);
+RowTables read_row_tables(const std::string& data, const std::vector<std::string>& files);
 
 // Returns whether rows of that family may be in these tables.
 bool holds_family(const RowTables& tables, std::string_view family);

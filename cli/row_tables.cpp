@@ -335,7 +335,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   std::optional<CsvTable> recorded;  // read first: nothing is predicted in vain
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
   if (!question.record.empty()) require_no_input(question.record, question.files);
-  const RowTables tables = read_row_tables(question.files);
+  const RowTables tables = read_row_tables(line.data, question.files);
   for (const std::string& note : tables.notes) say(stderr, "note: {}\n", readable(note));
   std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
                                                       .rows = tables.steps,
@@ -345,7 +345,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   const RowComparisons beside{errors_by_axis(series_steps(tables.steps, predicted)),
                               ordered_groups(tables.steps, predicted)};
   const RowSampling sampling{question.samples, 1};
-  append(predicted, predict_rows(line.data, tables.grpo, sampling));
+  append(predicted, predict_grpo_rows(line.data, tables.grpo, sampling));
   append(predicted, predict_rows(line.data, tables.engines, sampling));
   if (question.json)
     print_result(rows_kind, {}, records_of(predicted, beside));

@@ -30,4 +30,25 @@ std::string id_of(const CsvTable& table, const CsvTable::Row& row) {
   return id.empty() ? fmt::format("line {}", row.line) : id;
 }
 
+std::vector<std::string> listed_in(std::string_view cell) {
+  constexpr std::string_view between = " | ";
+  std::vector<std::string> parts;
+  for (cell = trimmed(cell); !cell.empty();) {
+    const std::size_t end = cell.find(between);
+    parts.emplace_back(cell.substr(0, end));
+    cell.remove_prefix(end == std::string_view::npos ? cell.size() : end + between.size());
+  }
+  return parts;
+}
+
+std::string quoted_text(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text)
+    if (c == '"' || c == '\\')
+      result += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) >= 0x20)
+      result += c;
+  return result + '"';
+}
+
 }  // namespace stepsim

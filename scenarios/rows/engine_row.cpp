@@ -5,130 +5,33 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
-#include <utility>
 
-#include "scenarios/rows/machine_cells.hpp"
-#include "scenarios/rows/step_row.hpp"
-#include "sim/base/letters.hpp"
+#include "sim/base/config.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::array engine_texts{
-    std::pair{"source", &EngineRow::source},     std::pair{"hardware", &EngineRow::hardware},
-    std::pair{"model", &EngineRow::model},       std::pair{"dtype", &EngineRow::dtype},
-    std::pair{"engine", &EngineRow::engine},     std::pair{"input_len", &EngineRow::input},
-    std::pair{"output_len", &EngineRow::output}, std::pair{"command", &EngineRow::command},
-    std::pair{"notes", &EngineRow::notes},       std::pair{"why", &EngineRow::why},
-};
+constexpr std::array<NumberColumn<EngineRow>, 8> engine_numbers{{
+    {"num_prompts", &EngineRow::prompts},
+    {"total_tok_s", &EngineRow::total_rate},
+    {"output_tok_s", &EngineRow::output_rate},
+    {"request_s", &EngineRow::request_rate},
+    {"duration_s", &EngineRow::duration},
+    {"mean_ttft_ms", &EngineRow::first_token_ms},
+    {"mean_tpot_ms", &EngineRow::per_token_ms},
+    {"latency_s", &EngineRow::latency},
+}};
 
-constexpr std::array engine_numbers{
-    std::pair{"gpus", &EngineRow::gpus},
-    std::pair{"tp", &EngineRow::tensor},
-    std::pair{"num_prompts", &EngineRow::prompts},
-    std::pair{"max_concurrency", &EngineRow::concurrency},
-    std::pair{"total_tok_s", &EngineRow::total_rate},
-    std::pair{"output_tok_s", &EngineRow::output_rate},
-    std::pair{"request_s", &EngineRow::request_rate},
-    std::pair{"duration_s", &EngineRow::duration},
-    std::pair{"mean_ttft_ms", &EngineRow::first_token_ms},
-    std::pair{"mean_tpot_ms", &EngineRow::per_token_ms},
-    std::pair{"latency_s", &EngineRow::latency},
-};
-
-// The engine whose name the row's has in it.
-void read_engine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
-  constexpr std::string_view usual = "vllm";
-  for (const RowCatalog::EngineName& engine : catalog.engines)
-    if (contains(in_small_letters(row.engine), engine.name)) made.load.stack = engine.name;
-  if (!made.load.stack.empty()) return;
-  made.load.stack = usual;
-  made.assumed.push_back(
-      fmt::format("{} works as {} does", row.engine, catalog.engine(usual)->title));
+EngineBits bits_in(const Table& table, std::string_view key) {
+  const bool narrow = table.has(key) && table.choice(key, {"bf16", "fp8"}) == "fp8";
+  return narrow ? EngineBits::fp8 : EngineBits::half;
 }
 
-void read_bits(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
-  const std::string type = in_small_letters(row.dtype);
-  if (contains(type, "fp8")) {
-    made.load.engine.weights = EngineBits::fp8;
-    // The vendors' own figures keep keys and values in 8 bits as well.
-    const bool both = catalog.engine(made.load.stack)->stack.cache_follows_weights;
-    if (both) made.load.engine.cache = EngineBits::fp8;
-    made.assumed.emplace_back(both ? "keys and values in 8 bits" : "keys and values in 16 bits");
-  } else if (type.empty()) {
-    made.assumed.emplace_back("weights in 16 bits");
-  } else if (!contains(type, "bf16") && !contains(type, "fp16") && !contains(type, "bfloat16")) {
-    made.missing.push_back(fmt::format("weights as {}", row.dtype));
-  }
-}
-
-void read_machine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
-  const NamedNode named = named_node(catalog, {row.hardware, "", {}});
-  const RowCatalog::NodeSize* node = named.node;
-  if (node == nullptr) {
-    made.missing.push_back(named.why);
-    return;
-  }
-  const double gpus = row.gpus.value_or(row.tensor.value_or(1));
-  const double width = row.tensor.value_or(gpus);
-  made.family = fmt::format("engine {}{}", node->gpu,
-                            made.load.engine.weights == EngineBits::fp8 ? " fp8" : "");
-  made.load.engine.tensor_parallel = static_cast<std::uint32_t>(std::max(1.0, width));
-  made.load.cluster = {.name = node->name, .nodes = 1, .network = ""};
-  if (width > node->gpus) made.missing.push_back(fmt::format("{:g} GPUs in a node", width));
-  if (gpus > width)
-    made.missing.push_back(fmt::format("{:g} GPUs for an engine of {:g}", gpus, width));
-}
-
-// Reads a batch: what the engine's server takes by default, or what the row says.
-void read_batch(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
-  constexpr std::string_view said = "max num seqs ", said_too = "max-num-seqs ";
-  const RowCatalog::NodeSize* node = catalog.node(made.load.cluster.name);
-  if (node == nullptr) return;
-  const EngineStack::Limits limits =
-      catalog.engine(made.load.stack)->stack.served_on(catalog.gpus.at(node->gpu));
-  Grpo& engine = made.load.engine;
-  engine.batched_tokens = limits.tokens;
-  engine.batched_sequences = limits.sequences;
-  engine.memory_utilization = limits.share;
-  engine.prefix_caching = true;
-  const std::string command = in_small_letters(row.command);
-  engine.enforce_eager =
-      contains(command, "--enforce-eager") || contains(command, "--disable-cuda-graph");
-  const std::string notes = in_small_letters(row.notes);
-  std::size_t place = notes.find(said);
-  if (place == std::string::npos) place = notes.find(said_too);
-  if (place != std::string::npos)
-    engine.batched_sequences = std::max(1, std::atoi(notes.c_str() + place + said.size()));
-  else
-    made.assumed.push_back(
-        fmt::format("{} sequences in a batch at most", engine.batched_sequences));
-}
-
-Cell one_number(const std::string& text) {
-  std::vector<std::string> unreadable;
-  return number_in(text, "", unreadable);
-}
-
-void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
-  Cell input = one_number(row.input), output = one_number(row.output);
-  // A set of conversations has the lengths that the rates say.
-  if (!output && row.output_rate && row.request_rate && *row.request_rate > 0)
-    output = *row.output_rate / *row.request_rate;
-  if (!input && row.total_rate && row.output_rate && row.request_rate && *row.request_rate > 0)
-    input = (*row.total_rate - *row.output_rate) / *row.request_rate;
-  if (!input || !output || *input < 1 || *output < 1)
-    made.missing.emplace_back("the lengths of prompts and answers");
-  EngineLoad& load = made.load;
-  load.input = std::max(1.0, input.value_or(1));
-  load.asked = load.output = std::max(1.0, output.value_or(1));
-  const bool varied = !one_number(row.output);  // conversations, not answers of one length
-  // Answers may end before what was asked for.
-  if (!varied && row.output_rate && row.duration && row.prompts && *row.prompts > 0)
-    load.output = std::clamp(*row.output_rate * *row.duration / *row.prompts, 1.0, load.asked);
+// All requests are as long as said, or as conversations are whose mean that is.
+void read_lengths(bool varied, EngineLoad& load) {
   ResponseLengths& answers = load.engine.lengths;
   ResponseLengths& prompts = load.prompts.lengths;
   prompts = {.kind = LengthKind::fixed, .mean = load.input, .sigma = 0, .list = {}, .seed = 2};
@@ -146,62 +49,64 @@ void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
   load.asked = 0;
 }
 
-// Returns as many requests as the engine's own benchmark sends at once for such lengths; 0: it has
-// none.
-std::int64_t benchmark_requests(const EngineStack& stack, const EngineLoad& load) {
-  for (const EngineStack::Benchmark& own : stack.benchmark)
-    if (own.prompt == std::llround(load.input) && own.answer == std::llround(load.output))
-      return own.requests;
-  return 0;
+EngineLoad load_of(std::string_view cell, const std::string& id) {
+  constexpr double longest = 1e7;
+  constexpr std::int64_t most = 1 << 24, widest = 1 << 16;
+  const Document document = parse_document(cell, id);
+  const Table table = document.root();
+  EngineLoad load;
+  load.model = table.text("model");
+  load.stack = table.text_or("engine", "vllm");
+  load.cluster = {.name = table.text("node"), .nodes = 1, .network = ""};
+  load.engine.tensor_parallel =
+      static_cast<std::uint32_t>(table.integer_or("tensor_parallel", 1, 1, widest));
+  load.engine.weights = bits_in(table, "weights");
+  load.engine.cache = bits_in(table, "cache");
+  load.engine.enforce_eager = table.flag_or("eager", false);
+  load.engine.prefix_caching = true;
+  load.sequences = table.integer_or("sequences", 0, 0, most);
+  load.input = table.number("prompt", 1, longest);
+  load.output = table.number("answer", 1, longest);
+  load.asked = table.number_or("asked", load.output, 1, longest);
+  load.requests = table.integer("requests", 1, most);
+  load.at_once = table.integer_or("at_once", 0, 0, most);
+  load.chat = table.flag_or("over_http", false);
+  load.benchmark = table.flag_or("own_benchmark", false);
+  const bool varied =
+      table.has("lengths") && table.choice("lengths", {"fixed", "varied"}) == "varied";
+  document.finish();
+  read_lengths(varied, load);
+  return load;
 }
 
-void read_requests(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
-  made.load.at_once = std::llround(row.concurrency.value_or(0));
-  made.load.chat = row.first_token_ms && made.load.at_once == 0;
-  if (row.prompts) {
-    made.load.requests = std::max<std::int64_t>(1, std::llround(*row.prompts));
-  } else if (made.load.at_once > 0) {
-    made.load.requests = 4 * made.load.at_once;
-  } else if (const std::int64_t own =
-                 benchmark_requests(catalog.engine(made.load.stack)->stack, made.load)) {
-    made.load.requests = own;
-    made.load.benchmark = true;
-    made.assumed.emplace_back("as many requests as the engine's own benchmark sends at once");
-  } else {
-    made.load.requests = 3 * made.load.engine.batched_sequences;
-    made.assumed.push_back(
-        fmt::format("{} requests, all there from the start", made.load.requests));
-  }
+EngineRow engine_row(const CsvTable& table, const CsvTable::Row& line) {
+  EngineRow row = row_of<EngineRow>(table, line, engine_numbers);
+  const std::string_view load = trimmed(table.cell(line, "load"));
+  if (row.missing.empty() && load.empty()) row.missing.emplace_back("what was served (load)");
+  if (row.missing.empty()) try {
+      row.load = load_of(load, row.id);
+    } catch (const UserError& error) {
+      row.missing.emplace_back(error.what());
+    }
+  if (row.family.empty()) row.family = "engine " + row.load.cluster.name;
+  return row;
 }
 
 }  // namespace
 
 bool holds_engine_rows(const CsvTable& table) {
-  return table.column("output_tok_s") || table.column("mean_tpot_ms");
+  return table.column("load").has_value();
 }
 
 std::vector<std::string> engine_columns() {
-  return columns_of(engine_texts, engine_numbers);
+  std::vector<std::string> names{"id", "family", "load", "taken", "not_expressed"};
+  for (const auto& [column, member] : engine_numbers) names.emplace_back(column);
+  return names;
 }
 
 std::vector<EngineRow> engine_rows(const CsvTable& table) {
-  return rows_from<EngineRow>(table, engine_texts, engine_numbers);
-}
-
-ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog) {
-  ExpressedEngineRow made{row.id, "engine " + row.hardware, {}, row.unreadable, {}};
-  made.load.model = same_model(catalog, row.model);
-  if (made.load.model.empty()) made.missing.push_back(fmt::format("the model \"{}\"", row.model));
-  read_engine(row, catalog, made);
-  read_bits(row, catalog, made);
-  read_machine(row, catalog, made);
-  read_batch(row, catalog, made);
-  read_lengths(row, made);
-  read_requests(row, catalog, made);
-  const bool measured = row.total_rate || row.output_rate || row.request_rate || row.duration ||
-                        row.per_token_ms || row.latency;
-  if (!measured) made.missing.emplace_back(row.why.empty() ? "a rate or a time" : row.why);
-  return made;
+  require_columns(table, {"id"});
+  return mapped(table.rows, [&](const CsvTable::Row& line) { return engine_row(table, line); });
 }
 
 }  // namespace stepsim

@@ -1,31 +1,15 @@
 // A row is a published throughput of an inference engine: what it served, on what, and how fast.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "scenarios/rows/cells.hpp"
-#include "scenarios/rows/row_catalog.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/grpo/grpo.hpp"
 
 namespace stepsim {
-
-struct EngineRow {
-  std::string id;
-  int line = 0;
-  std::string source, hardware, model, dtype, engine, input, output, command, notes;
-  std::string why;  // the row, or a figure of it, is left out
-  Cell gpus, tensor, prompts, concurrency;
-  Cell total_rate, output_rate, request_rate;            // per second
-  Cell duration, first_token_ms, per_token_ms, latency;  // s where not said otherwise
-  std::vector<std::string> unreadable;
-};
-
-bool holds_engine_rows(const CsvTable& table);
-std::vector<EngineRow> engine_rows(const CsvTable& table);
-std::vector<std::string> engine_columns();
 
 // A load is what is served, as an engine sees it.
 struct EngineLoad {
@@ -39,15 +23,23 @@ struct EngineLoad {
   bool chat = false;             // requests come over HTTP, all at once
   bool benchmark = false;        // the engine's own, with its settings
   std::int64_t requests = 0;
-  std::int64_t at_once = 0;  // requests that somebody waits for; 0: all are there from the start
+  std::int64_t at_once = 0;    // requests that somebody waits for; 0: all are there from the start
+  std::int64_t sequences = 0;  // in a batch at most; 0: what the engine's server takes by default
 };
-struct ExpressedEngineRow {
+
+struct EngineRow {
   std::string id, family;
+  int line = 0;
   EngineLoad load;
   std::vector<std::string> missing, assumed;
-
-  bool expressed() const { return missing.empty(); }
+  Cell prompts, total_rate, output_rate, request_rate;   // per second
+  Cell duration, first_token_ms, per_token_ms, latency;  // s where not said otherwise
 };
-ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog);
+
+// Returns whether the table is one of engines: it has a column `load`, which says what was served
+// as YAML in one line.
+bool holds_engine_rows(const CsvTable& table);
+std::vector<EngineRow> engine_rows(const CsvTable& table);
+std::vector<std::string> engine_columns();
 
 }  // namespace stepsim

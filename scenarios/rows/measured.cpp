@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "scenarios/rows/row_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -26,22 +26,19 @@ double value_in(const Table& table, std::string_view key, Dimension dimension) {
   return quantity && quantity->dimension == dimension ? quantity->value : 0;
 }
 
-NodeFacts facts_of_node(const std::string& data, const std::string& name) {
-  const Document document = open_entry(data, node_shelf, name);
-  const Table root = document.root();
-  const Document gpu = open_entry(data, gpu_shelf, root.text("gpu"));
-  return {value_in(gpu.root().table("memory"), "capacity", Dimension::bytes),
-          static_cast<double>(root.table("parts").integer_or("nic", 0, 0, 1024)),
-          root.text_or("network", ""), root.table("collectives").text_or("library", "")};
+NodeGpu gpu_of(const std::string& data, const std::string& node) {
+  const Document document = open_entry(data, node_shelf, node);
+  const std::string name = document.root().text("gpu");
+  const Document gpu = open_entry(data, gpu_shelf, name);
+  return {name, value_in(gpu.root().table("memory"), "capacity", Dimension::bytes)};
 }
 
-NetworkFacts facts_of_network(const std::string& data, const std::string& name) {
-  const Document document = open_entry(data, network_shelf, name);
-  const Table root = document.root();
-  return {
-      value_in(root.table("port"), "bandwidth", Dimension::bytes_per_second),
-      root.has("leaf") ? value_in(root.table("leaf"), "uplink", Dimension::bytes_per_second) : 0,
-      root.table("collectives").text_or("library", "")};
+std::size_t longest_word(const std::vector<std::string>& words, const std::string& text) {
+  std::size_t longest = 0;
+  for (const std::string& word : words)
+    if (text.find(in_small_letters(word)) != std::string::npos)
+      longest = std::max(longest, word.size());
+  return longest;
 }
 
 }  // namespace
@@ -128,12 +125,21 @@ std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCo
 }
 
 MachineWords machine_words(const std::string& data) {
-  MachineWords words{words_on(data, node_shelf), words_on(data, network_shelf),
-                     words_on(data, processor_shelf)};
-  for (const auto& [name, said] : words.nodes) words.of_node.push_back(facts_of_node(data, name));
-  for (const auto& [name, said] : words.networks)
-    words.of_network.push_back(facts_of_network(data, name));
+  MachineWords words{words_on(data, node_shelf), words_on(data, network_shelf)};
+  for (const auto& [name, said] : words.nodes) words.gpus.push_back(gpu_of(data, name));
   return words;
+}
+
+std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text) {
+  const std::string low = in_small_letters(text);
+  std::string best;
+  std::size_t length = 0;
+  for (const auto& [name, words] : entries)
+    if (const std::size_t found = longest_word(words, low); found > length) {
+      best = name;
+      length = found;
+    }
+  return best;
 }
 
 std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row) {

@@ -54,27 +54,22 @@ struct RowNote {
 // Throws UserError when a column is missing, a note is empty or twice there, or no row has its id.
 std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCollective> rows);
 
-// Tables say these of a node or a network beside its name.
-struct NodeFacts {
-  double memory = 0;  // bytes of one GPU
-  double ports = 0;
-  std::string network, library;  // the usual ones
-};
-struct NetworkFacts {
-  double port = 0, uplink = 0;  // B/s
-  std::string library;
+// A node's GPU, which tables name beside it.
+struct NodeGpu {
+  std::string name;
+  double memory = 0;  // bytes
 };
 
-// Measurement tables name the nodes, networks and processors of the catalogue by these words.
+// Measurement tables name the nodes and networks of the catalogue by these words.
 struct MachineWords {
   using Entry = std::pair<std::string, std::vector<std::string>>;  // name, its words
   std::vector<Entry> nodes;
   std::vector<Entry> networks;
-  std::vector<Entry> processors{};
-  std::vector<NodeFacts> of_node{};        // [node]
-  std::vector<NetworkFacts> of_network{};  // [network]
+  std::vector<NodeGpu> gpus{};  // [node]
 };
 MachineWords machine_words(const std::string& data);
+// Returns the name whose words hold the longest that the text contains; "" when none does.
+std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);
 
 // The machine that a row was measured on, if the catalogue has it: the longest word of a node that
 // the hardware text contains, and likewise for the network.

@@ -1,148 +1,201 @@
 #include "scenarios/rows/step_row.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <utility>
 
+#include "scenarios/read/defaults.hpp"
+#include "scenarios/read/recipes.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::array step_texts{
-    std::pair{"ref_id", &StepRow::refers},
-    std::pair{"source", &StepRow::source},
-    std::pair{"hardware", &StepRow::hardware},
-    std::pair{"interconnect", &StepRow::interconnect},
-    std::pair{"framework", &StepRow::framework},
-    std::pair{"model", &StepRow::model},
-    std::pair{"task", &StepRow::task},
-    std::pair{"strategy", &StepRow::strategy},
-    std::pair{"offload", &StepRow::offload},
-    std::pair{"act_ckpt", &StepRow::checkpointing},
-    std::pair{"precision", &StepRow::precision},
-    std::pair{"optimizer", &StepRow::optimizer},
-    std::pair{"compile", &StepRow::compile},
-    std::pair{"flops_def", &StepRow::flops_definition},
-    std::pair{"mem_unit", &StepRow::memory_unit},
-    std::pair{"oom", &StepRow::oom},
-    std::pair{"derived_fields", &StepRow::derived},
-    std::pair{"notes", &StepRow::notes},
-};
+constexpr std::array<NumberColumn<StepRow>, 10> step_numbers{{
+    {"tok_s_gpu", &StepRow::tokens_per_gpu},
+    {"tok_s_total", &StepRow::tokens},
+    {"step_s", &StepRow::step},
+    {"tflops_gpu", &StepRow::tflops},
+    {"mfu_pct", &StepRow::mfu},
+    {"hfu_pct", &StepRow::hfu},
+    {"mem_GB", &StepRow::memory},
+    {"gen_s", &StepRow::generation},
+    {"train_s", &StepRow::training},
+    {"sync_s", &StepRow::sync},
+}};
 
-constexpr std::array step_numbers{
-    std::pair{"nodes", &StepRow::nodes},
-    std::pair{"gpus", &StepRow::gpus},
-    std::pair{"gpu_mem_GB", &StepRow::gpu_memory},
-    std::pair{"params_total_B", &StepRow::parameters},
-    std::pair{"layers", &StepRow::layers},
-    std::pair{"hidden", &StepRow::hidden},
-    std::pair{"heads", &StepRow::heads},
-    std::pair{"kv_heads", &StepRow::kv_heads},
-    std::pair{"ffn", &StepRow::ffn},
-    std::pair{"vocab", &StepRow::vocabulary},
-    std::pair{"experts", &StepRow::experts},
-    std::pair{"topk", &StepRow::per_token},
-    std::pair{"expert_ffn", &StepRow::expert_width},
-    std::pair{"seq_len", &StepRow::sequence},
-    std::pair{"zero_stage", &StepRow::stage},
-    std::pair{"dp_shard", &StepRow::shards},
-    std::pair{"dp_replicate", &StepRow::replicas},
-    std::pair{"tp", &StepRow::tensor_parallel},
-    std::pair{"pp", &StepRow::pipeline},
-    std::pair{"vpp", &StepRow::interleave},
-    std::pair{"ep", &StepRow::expert_parallel},
-    std::pair{"cp", &StepRow::context_parallel},
-    std::pair{"micro_batch", &StepRow::micro_batch},
-    std::pair{"grad_accum", &StepRow::accumulation},
-    std::pair{"global_batch_seqs", &StepRow::global_batch},
-    std::pair{"tok_s_gpu", &StepRow::tokens_per_gpu},
-    std::pair{"tok_s_total", &StepRow::tokens},
-    std::pair{"step_s", &StepRow::step},
-    std::pair{"tflops_gpu", &StepRow::tflops},
-    std::pair{"mfu_pct", &StepRow::mfu},
-    std::pair{"hfu_pct", &StepRow::hfu},
-    std::pair{"mem_GB", &StepRow::memory},
-};
+constexpr std::array<std::string_view, 13> step_texts{
+    "id",       "family",        "scenario",        "lighter",
+    "taken",    "not_expressed", "flops_per_token", "mem_counted",
+    "mem_kind", "mem_bound",     "outcome",         "sync_of",
+    "load"};
 
-constexpr std::array measured{&StepRow::tokens_per_gpu, &StepRow::tokens, &StepRow::step,
-                              &StepRow::tflops,         &StepRow::mfu,    &StepRow::hfu,
-                              &StepRow::memory};
+constexpr std::array<std::string_view, 4> words_of_sync{"", "engines", "learners",
+                                                        "learners without saving"};
+
+// Reads a word out of a closed list; another one is noted, and reads as the first.
+template <std::size_t n>
+std::size_t word_in(const StepRow& row, std::string_view column,
+                    const std::array<std::string_view, n>& words,
+                    std::vector<std::string>& unreadable) {
+  const std::string said = row.said(column);
+  const auto* place = std::ranges::find(words, said);
+  if (place != words.end()) return static_cast<std::size_t>(place - words.begin());
+  std::vector<std::string> known(words.begin(), words.end());
+  std::erase(known, "");
+  unreadable.push_back(fmt::format("{}: expected {}, found \"{}\"{}", column, one_of(known), said,
+                                   did_you_mean(said, known)));
+  return 0;
+}
+
+void read_memory(StepRow& row) {
+  constexpr std::array<std::string_view, 5> kinds{"", "allocated", "reserved", "device", "unsaid"};
+  constexpr std::array<std::string_view, 4> units{"", "GB", "GiB", "log"};
+  if (row.said("mem_kind").starts_with("not compared")) row.memory.reset();
+  if (!row.memory) return;
+  if (const std::size_t kind = word_in(row, "mem_kind", kinds, row.missing); kind > 0)
+    row.memory_kind = static_cast<MemoryKind>(kind - 1);
+  row.memory_unit = units[word_in(row, "mem_counted", units, row.missing)];
+  row.memory_bound = row.said("mem_bound") == "yes";
+}
+
+void read_counted_flops(StepRow& row) {
+  row.counts_model_flops = row.said("flops_per_token") == "model";
+  if (row.counts_model_flops) return;
+  row.flops_per_token =
+      number_in(row.said("flops_per_token"), "flops_per_token", row.missing).value_or(0);
+}
+
+// A column is a key of a scenario where its name says so; names without a dot are columns of the
+// source in a table that has whole scenarios.
+bool is_key(const CsvTable& table, const std::string& column) {
+  constexpr std::array<std::string_view, 4> plain{"model", "stack", "recipe", "engine"};
+  return column.find('.') != std::string::npos ||
+         (!table.column("scenario") && holds(plain, column));
+}
+
+// Returns the row's scenario, without a name where it says none.
+Document scenario_of(const CsvTable& table, const StepRow& row) {
+  const std::string said = row.said("scenario");
+  Document document = parse_document(said.empty() ? "{}" : said, row.id);
+  for (const auto& [column, cell] : row.printed)
+    if (is_key(table, column)) document.set(column, cell);
+  return document;
+}
+
+// Returns a file's text: the run, under the row's name and family.
+std::string named(const StepRow& row, const Document& run) {
+  Document head = parse_document("{}", row.id);
+  if (!run.peek("name")) head.set("name", quoted_text(row.id));
+  if (!run.peek("family")) head.set("family", quoted_text(row.family));
+  const std::string text = head.canonical();
+  return (text == "{}\n" ? "" : text) + run.canonical();
+}
+
+// Names what recipes and the stack fill in and the source does not say.
+void name_defaults(const std::string& data, const Document& run, StepRow& row) {
+  Document resolved = parse_document(run.canonical(), row.id);
+  lay_defaults(data, resolved);
+  for (const std::string& name : resolved.root().values("recipe")) {
+    const auto taken = resolved.taken_from("recipe " + name);
+    if (!taken.empty())
+      row.assumed.push_back(fmt::format("as {} have it: {}",
+                                        open_entry(data, recipe_shelf, name).root().text("title"),
+                                        fmt::join(taken, "; ")));
+  }
+  const auto filled_in = [&](const std::string& path) -> std::string {
+    return resolved.origin_of(path) == "stack " + row.stack ? *resolved.peek(path) : "";
+  };
+  if (const std::string skew = filled_in("strategy.moe.skew"); !skew.empty())
+    row.assumed.push_back(fmt::format("tokens of experts that differ by {} of their mean", skew));
+  if (const std::string rank = filled_in("strategy.lora.rank"); !rank.empty())
+    row.assumed.push_back("adapters of rank " + rank);
+  if (const std::string targets = filled_in("strategy.lora.targets"); !targets.empty())
+    row.assumed.push_back(
+        fmt::format("adapters beside {} matrices", targets == "linear" ? "dense" : targets));
+}
+
+void read_lighter(const Document& run, StepRow& row) {
+  const Document ways = parse_document(row.said("lighter"), row.id);
+  for (const std::string& way : ways.root().keys()) {
+    Document lighter = parse_document(run.canonical(), row.id);
+    const Table settings = ways.root().table(way);
+    for (const std::string& key : settings.keys()) lighter.set(key, settings.one_line(key));
+    row.lighter.push_back({way, named(row, lighter)});
+  }
+}
+
+void read_scenario(const std::string& data, const CsvTable& table, StepRow& row) {
+  const Document run = scenario_of(table, row);
+  row.run = run.canonical();
+  if (row.run == "{}\n") {
+    row.missing.emplace_back(
+        "a scenario: in a column \"scenario\", or in columns named by its keys, as cluster.node");
+    return;
+  }
+  row.stack = run.peek("stack").value_or("");
+  row.grpo = row.grpo || run.peek("job.method") == "grpo";
+  row.scenario = named(row, run);
+  if (!row.grpo) name_defaults(data, run, row);
+  if (!row.said("lighter").empty()) read_lighter(run, row);
+}
+
+StepRow step_row(const std::string& data, const CsvTable& table, const CsvTable::Row& line) {
+  StepRow row = row_of<StepRow>(table, line, step_numbers);
+  for (const std::string& column : table.columns)
+    if (const std::string_view cell = trimmed(table.cell(line, column)); !cell.empty())
+      row.printed.emplace(column, cell);
+  if (row.family.empty()) row.family = "rows of " + table.file;
+  row.grpo = row.family.starts_with("grpo ");
+  row.sync_of = static_cast<SyncOf>(word_in(row, "sync_of", words_of_sync, row.missing));
+  constexpr std::array<std::string_view, 3> outcomes{"", "ran", "oom"};
+  row.outcome = outcomes[word_in(row, "outcome", outcomes, row.missing)];
+  read_memory(row);
+  read_counted_flops(row);
+  if (row.missing.empty()) try {
+      read_scenario(data, table, row);
+    } catch (const UserError& error) {
+      row.missing.emplace_back(error.what());
+    }
+  return row;
+}
 
 }  // namespace
 
-std::vector<StepRow> step_rows(const CsvTable& table) {
-  return rows_from<StepRow>(table, step_texts, step_numbers);
+std::string StepRow::said(std::string_view column) const {
+  const auto place = printed.find(column);
+  return place == printed.end() ? "" : place->second;
 }
 
-void complete_references(std::vector<StepRow>& rows) {
-  constexpr std::array of_measurement{&StepRow::refers, &StepRow::memory_unit, &StepRow::oom};
-  std::map<std::string, const StepRow*> by_id;
-  std::vector<std::string> told;  // ids of rows that say nothing new
-  for (const StepRow& row : rows)
-    if (row.refers.empty()) by_id.emplace(row.id, &row);
-  for (StepRow& row : rows) {
-    const auto found = by_id.find(row.refers);
-    if (row.refers.empty() || found == by_id.end()) continue;
-    const StepRow& other = *found->second;
-    for (const auto& [column, member] : step_texts)
-      if ((row.*member).empty() && !holds(of_measurement, member)) row.*member = other.*member;
-    for (const auto& [column, member] : step_numbers)
-      if (!(row.*member) && !holds(measured, member)) row.*member = other.*member;
-    // If both print a figure of their run, it is one.
-    bool same = false;
-    for (const auto member : measured)
-      if (row.*member && row.*member == other.*member) {
-        (row.*member).reset();
-        same = true;
-      }
-    if (same && !has_figure(row)) told.push_back(row.id);
-  }
-  std::erase_if(rows,
-                [&](const StepRow& row) { return !row.refers.empty() && holds(told, row.id); });
+double StepRow::number(std::string_view column) const {
+  std::vector<std::string> none;
+  return number_in(said(column), column, none).value_or(0);
 }
 
-bool has_figure(const StepRow& row) {
-  return !row.oom.empty() ||
-         std::ranges::any_of(measured, [&](const auto member) { return bool(row.*member); });
+bool StepRow::has_figure() const {
+  return !outcome.empty() || std::ranges::any_of(step_numbers, [&](const auto& column) {
+    return bool(this->*column.second);
+  });
+}
+
+double StepRow::measured_memory(const Stack::MemoryLog& log) const {
+  const bool binary = memory_unit == "GiB" || (memory_unit == "log" && log.binary);
+  return memory.value_or(0) * (binary ? 0x1p30 : 1e9);
+}
+
+std::vector<StepRow> step_rows(const std::string& data, const CsvTable& table) {
+  require_columns(table, {"id"});
+  return mapped(table.rows, [&](const CsvTable::Row& line) { return step_row(data, table, line); });
 }
 
 std::vector<std::string> step_columns() {
-  return columns_of(step_texts, step_numbers);
-}
-
-bool is_column(std::string_view column) {
-  const auto named = [&](const auto& entry) { return column == entry.first; };
-  return std::ranges::any_of(step_texts, named) || std::ranges::any_of(step_numbers, named);
-}
-
-std::string cell_of(const StepRow& row, std::string_view column) {
-  for (const auto& [name, member] : step_texts)
-    if (name == column) return row.*member;
-  for (const auto& [name, member] : step_numbers)
-    if (name == column && row.*member) return fmt::format("{:g}", *(row.*member));
-  return "";
-}
-
-bool fill_in(StepRow& row, std::string_view column, const std::string& text) {
-  const std::string said = cell_of(row, column);
-  if (!said.empty() && !said.starts_with("not stated")) return false;
-  put_in(row, column, text);
-  return true;
-}
-
-void put_in(StepRow& row, std::string_view column, const std::string& text) {
-  for (const auto& [name, member] : step_texts)
-    if (name == column) row.*member = text;
-  for (const auto& [name, member] : step_numbers)
-    if (name == column) row.*member = std::stod(text);
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
+  std::vector<std::string> names(step_texts.begin(), step_texts.end());
+  for (const auto& [column, member] : step_numbers) names.emplace_back(column);
+  return names;
 }
 
 }  // namespace stepsim

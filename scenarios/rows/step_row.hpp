@@ -1,54 +1,64 @@
-// One published training step, as a table prints it: what ran, on what, and what was measured.
+// One measured training step of a table: the scenario that was run, and what was measured of it.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/rows/cells.hpp"
+#include "workloads/strategy/stack.hpp"
 
 namespace stepsim {
 
+// Says that a weight sync alone was measured, and of it what engines wait for, or what learners do
+// before they go on, with or without a file that somebody reads.
+enum class SyncOf : std::uint8_t { none, engines, learners, unsaved };
+
 struct StepRow {
-  std::string id;
-  std::string refers;  // id of the row, of any table, whose run this is
+  std::string id, family;
   int line = 0;
-  std::string source, hardware, interconnect, framework, model, task, strategy, offload,
-      checkpointing, precision, optimizer, compile, flops_definition, memory_unit, oom, derived,
-      notes;
-  Cell nodes, gpus;
-  Cell gpu_memory;  // of one, in GB or GiB as it is sold
-  Cell parameters, layers, hidden, heads, kv_heads, ffn, vocabulary, experts, per_token,
-      expert_width;  // parameters in 1e9
-  Cell sequence, micro_batch, accumulation, global_batch;
-  Cell stage, shards, replicas, tensor_parallel, pipeline, interleave, expert_parallel,
-      context_parallel;
-  Cell tokens_per_gpu, tokens, step, tflops, mfu, hfu, memory;  // memory in `memory_unit`
-  std::vector<std::string> unreadable;  // "gpus: expected a number, found "many""
+  std::string scenario;  // a file's text; empty: `missing` says why
+  std::string run;       // the same without its name: rows of one run are alike
+  std::string stack;
+  std::vector<std::string> missing, assumed;
+  // These are the same run with more computed again, least first, where the source does not say
+  // how much was.
+  struct Lighter {
+    std::string checkpointing, scenario;
+  };
+  std::vector<Lighter> lighter;
+  bool grpo = false;
+  SyncOf sync_of = SyncOf::none;
+
+  Cell step, tokens_per_gpu, tokens, tflops, mfu, hfu, memory;
+  Cell generation, training, sync;  // s, of a GRPO step
+  // Model FLOP of one token as the source's utilisation counts them; 0: not known. It may count
+  // what a prediction counts.
+  double flops_per_token = 0;
+  bool counts_model_flops = false;
+  std::optional<MemoryKind> memory_kind;  // nothing: what the stack's log counts
+  std::string memory_unit;                // GB, GiB, or log: as the stack's log has it
+  bool memory_bound = false;              // the figure says what was enough, not what was needed
+  std::string outcome;                    // ran, oom, or not said
+  std::map<std::string, std::string, std::less<>> printed;  // cells as the source has them
+
+  // Returns what a column of the source says; "" and 0 where it says nothing.
+  std::string said(std::string_view column) const;
+  double number(std::string_view column) const;
+  // Returns whether there is anything to hold a prediction against.
+  bool has_figure() const;
+  double measured_memory(const Stack::MemoryLog& log) const;  // bytes; 0: not stated
 };
 
-// Makes every row of the table one, whatever its cells hold. Columns may be missing; `id` alone has
-// to be there.
-std::vector<StepRow> step_rows(const CsvTable& table);
+// Makes every row of the table one, whatever its cells hold. A scenario is in the column
+// `scenario`, as YAML in one line, and in columns that are named by keys ("cluster.node"), which
+// come on top; `id` alone has to be there.
+std::vector<StepRow> step_rows(const std::string& data, const CsvTable& table);
 
-// These go by the names of columns: what a cell holds, as text.
-bool is_column(std::string_view column);
+// Returns the columns that are read by name, whatever a table is of.
 std::vector<std::string> step_columns();
-std::string cell_of(const StepRow& row, std::string_view column);
-// Fills in what a source says of a cell that the row leaves open, or in which it only says that it
-// does not know. Returns false where the row says it.
-bool fill_in(StepRow& row, std::string_view column, const std::string& text);
-// Whatever the row says.
-void put_in(StepRow& row, std::string_view column, const std::string& text);
-
-// A row that refers to another one is of the same run: what it does not say of that run is taken
-// from there. What was measured is not, and what both have measured counts once, so that a row
-// that says nothing else is gone.
-void complete_references(std::vector<StepRow>& rows);
-
-// Returns whether there is anything to hold a prediction against.
-bool has_figure(const StepRow& row);
-
-// Returns whether the part stands in the text.
-bool contains(std::string_view text, std::string_view part);
 
 }  // namespace stepsim

@@ -15,9 +15,7 @@ struct Rows {
   StepRow& add(std::string id, double measured, double made) {
     StepRow& row = rows.emplace_back();
     row.id = id;
-    row.model = "a model";
-    row.gpus = 8;
-    row.global_batch = 64;
+    row.printed = {{"model", "a model"}, {"gpus", "8"}, {"global_batch_seqs", "64"}};
     PredictedRow& result = predicted.emplace_back();
     result.id = id;
     result.scenario = "name: " + id + "\nmodel: a model\njob: of " + id;
@@ -73,10 +71,10 @@ TEST_CASE("a layout that was measured twice counts once, with the mean", "[analy
 TEST_CASE("rows of other batches, GPUs or states of a machine are no group", "[analysis]") {
   Rows table;
   table.add("one", 100, 100);
-  table.add("batch", 120, 100).global_batch = 128;
-  table.add("gpus", 120, 100).gpus = 16;
-  table.add("state", 120, 100).notes = "tuned later; this row is before that";
-  table.add("no batch", 120, 100).global_batch.reset();
+  table.add("batch", 120, 100).printed["global_batch_seqs"] = "128";
+  table.add("gpus", 120, 100).printed["gpus"] = "16";
+  table.add("state", 120, 100).printed["notes"] = "tuned later; this row is before that";
+  table.add("no batch", 120, 100).printed.erase("global_batch_seqs");
   CHECK(table.groups().empty());
   table.add("the same", 120, 100);
   CHECK(table.groups().size() == 1);

@@ -93,14 +93,12 @@ TEST_CASE("a row whose worker crashes is not one that lacks data", "[analysis]")
 
 TEST_CASE("one rotten row spoils no table", "[analysis]") {
   const CsvTable table = parse_csv(
-      "id,hardware,gpus,framework,model,seq_len,strategy,zero_stage,act_ckpt,micro_batch,grad_"
-      "accum,"
-      "step_s\n"
-      "good,H100-80GB,8,torchtitan,Qwen3-0.6B,1024,FSDP2,3,none,1,1,0.1\n"
-      "huge,H100-80GB,8,torchtitan,Qwen3-0.6B,1e9,FSDP2,3,none,1,1,0.1\n"
-      "alone,H100-80GB,1,torchtitan,Qwen3-0.6B,1024,single GPU,,none,1,1,0.1\n",
+      "id,model,stack,cluster.node,cluster.gpus_per_node,job.sequence,strategy.zero,step_s\n"
+      "good,qwen3-0.6b,fsdp2-eager,h100-8,8,1024,fsdp,0.1\n"
+      "huge,qwen3-0.6b,fsdp2-eager,h100-8,8,1e9,fsdp,0.1\n"
+      "alone,qwen3-0.6b,fsdp2-eager,h100-8,1,1024,0,0.1\n",
       "rows.csv");
-  const std::vector<StepRow> rows = step_rows(table);
+  const std::vector<StepRow> rows = step_rows(STEPSIM_SOURCE_DATA, table);
   const std::vector<PredictedRow> predicted = predict_rows(
       {.data = STEPSIM_SOURCE_DATA, .rows = rows, .samples = 0, .seed = 1, .stack = {}});
   REQUIRE(predicted.size() == 3);

@@ -2,31 +2,35 @@
 if(NOT COMMAND cli)
   return()
 endif()
-set(columns "id,hardware,nodes,gpus,interconnect,framework,model,seq_len,strategy,micro_batch")
-set(rest "torchtitan (FSDP2),Llama-3.1-8B,2048,FSDP2,1")
+set(columns "id,model,stack,cluster.node,cluster.gpus_per_node,job.sequence,job.micro_batch")
+set(row "llama-3.1-8b,fsdp2-eager,h100-8,2,2048,1")
 set(table "@WORK@/out/rows.csv")
 set(run "\"$@\"; code=$?; rm @WORK@/out/rows.csv; exit $code")
 
-cli("rows on cards that there are not" ARGS validate --rows ${table} CODE 1
-  SHELL "printf '%s\\n' '${columns},step_s' 'a,A800-80GB PCIe,1,2,,${rest},1' 'b,GB200,1,4,,${rest},1' 'c,A100-64GB,1,4,,${rest},1' 'd,A100-PCIe-80GB,,8,,${rest},1' >${table}
+cli("rows that are no scenarios" ARGS validate --rows ${table} CODE 1
+  SHELL "printf '%s\\n' 'id,hardware,stack,cluster.node,not_expressed,step_s' 'a,H100,,,,1' 'b,H100,,,no stack of it,1' 'c,H100,trl,h100-9,,1' >${table}
     ${run}"
-  OUTPUT "not predicted +what is missing.*\na +the hardware \"A800-80GB PCIe\": of that name the catalogue has a800-8\nb +the hardware \"GB200\"\nc +the hardware \"A100-64GB\": of that name the catalogue has .*\nd +how many nodes have the 8 GPUs \"A100-PCIe-80GB\"\n.*\n0 of 4 rows are predicted: nothing was compared\n")
-cli("rows say what was assumed" ARGS validate --rows ${table}
-  SHELL "printf '%s\\n' '${columns},step_s' 'a,H100,2,16,400 Gbps per node,${rest},1' 'b,H100,1,8,,${rest},1' >${table}
+  OUTPUT "not predicted +what is missing.*\na +a scenario: in a column \"scenario\", or in columns named by its keys, as cluster.node\nb +no stack of it\nc +.*h100-9.*did you mean.*0 of 3 rows are predicted: nothing was compared\n")
+cli("rows say what was taken for granted" ARGS validate --rows ${table}
+  SHELL "printf '%s\\n' '${columns},recipe,taken,step_s' 'a,${row},torchtitan-allocator,no accumulation | a guess,1' 'b,${row},,no accumulation,1' >${table}
     ${run}"
-  OUTPUT "assumed +rows +first row\n.*no accumulation +2 +a\n.*roce-100 at 400 Gb/s in each node +1 +a\n.*2 of 2 rows are predicted; errors")
+  OUTPUT "assumed +rows +first row\n.*no accumulation +2 +a\na guess +1 +a\nas torchtitan's launchers have it: strategy.expandable_segments: true +1 +a\n.*2 of 2 rows are predicted; errors")
+cli("rows of whole scenarios, with a column over them" ARGS validate --rows ${table} --json
+  SHELL "printf '%s\\n' 'id,model,scenario,job.micro_batch,mem_GB,mem_kind,step_s,outcome' 'a,as printed,\"{model: llama-3.1-8b, cluster: {node: h100-8}, stack: trl, job: {sequence: 1024}}\",2,60,reserved,1,ran' >${table}
+    ${run}"
+  OUTPUT "\"metric\": \"mem_GB\".*micro_batch: 2.*\"counts\": \"reserved\"")
 cli("rows are exported as scenarios that run" ARGS validate --rows ${table} --export @WORK@/out/rows
-  SHELL "printf '%s\\n' '${columns},step_s' 'a/1,H100,1,2,,${rest},1' >${table}
+  SHELL "printf '%s\\n' '${columns},recipe,family,taken,step_s' 'a/1,${row},torchtitan-allocator,some,no accumulation,1' >${table}
     \"$@\" >said 2>&1; code=$?; rm ${table}; grep note: said; cat out/rows/a-1.yaml; rm -r out/rows; exit $code"
-  OUTPUT "note: 1 scenarios are in @WORK@/out/rows\n# assumed: no accumulation\n# assumed: no checkpointing\n# assumed: as torchtitan's launchers have it: strategy.expandable_segments: true\nname: a/1\nfamily: \"dense fsdp2-eager h100-sxm\"\nmodel: llama-3.1-8b\ncluster:\n  node: h100-8\n  nodes: 1\n  gpus_per_node: 2\nstack: fsdp2-eager\nrecipe: torchtitan-allocator\njob:\n  sequence: 2048\n  micro_batch: 1\n  gradient_accumulation: 1\nstrategy:\n  zero: fsdp\n  checkpointing: none\n$")
+  OUTPUT "note: 1 scenarios are in @WORK@/out/rows\n# assumed: no accumulation\n# assumed: as torchtitan's launchers have it: strategy.expandable_segments: true\nname: a/1\nfamily: some\n.*cluster:\n.*node: h100-8\n")
 cli("only rows are exported" ARGS validate --export out CODE 2
   ERROR "--export: writes rows of tables as scenarios: name the tables with --rows")
 cli("rows with columns of other names" ARGS validate --rows ${table}
-  SHELL "printf '%s\\n' '${columns},activation_ckpt,step_sec' 'a,H100,1,8,,${rest},full,1' >${table}
+  SHELL "printf '%s\\n' '${columns},hardware,step_sec' 'a,${row},H100,1' >${table}
     \"$@\" 2>said; code=$?; rm ${table}; cat said; exit $code"
-  OUTPUT "note: .*rows.csv:1: activation_ckpt: is not read .did you mean \"act_ckpt\"..\nnote: .*rows.csv:1: step_sec: is not read .did you mean \"step_s\"..\nnote: .*rows.csv:2: \"a\" has no measured figure; 1 of 1 rows have none\n")
+  OUTPUT "^note: .*rows.csv:1: step_sec: is not read .did you mean \"step_s\"..\nnote: .*rows.csv:2: \"a\" has no measured figure; 1 of 1 rows have none\n")
 cli("rows with one id" ARGS validate --rows ${table} CODE 2
-  SHELL "printf '%s\\n' '${columns},step_s' 'a,H100,1,8,,${rest},1' 'b,H100,1,8,,${rest},1' 'a,H100,1,8,,${rest},2' >${table}
+  SHELL "printf '%s\\n' '${columns},step_s' 'a,${row},1' 'b,${row},1' 'a,${row},2' >${table}
     ${run}"
   ERROR "@WORK@/out/rows.csv:4: id: \"a\" is at @WORK@/out/rows.csv:2 already")
 cli("a table that is empty" ARGS validate --rows ${table} CODE 2
@@ -49,6 +53,6 @@ cli("show what a stack fills in" ARGS show megatron OUTPUT "unless told otherwis
 cli("a recipe that there is not" ARGS run @ROOT@/scenarios/variants/llama33-70b-pipeline.yaml --set recipe=azure-2023 CODE 2
   ERROR "--set: recipe: no recipe \"azure-2023\" (did you mean \"azure-2022\"?)")
 cli("rows of engines whose GPUs do not share heads" ARGS validate --rows ${table} CODE 1
-  SHELL "printf '%s\\n' 'id,hardware,gpus,model,dtype,engine,tp,input_len,output_len,num_prompts,output_tok_s' 'a,H100-80GB SXM,5,Qwen3-14B,bf16,vLLM,5,100,100,10,1000' >${table}
+  SHELL "printf '%s\\n' 'id,load,output_tok_s' 'a,\"{model: qwen3-14b, node: h100-8, tensor_parallel: 5, prompt: 100, answer: 100, requests: 10}\",1000' >${table}
     ${run}"
   OUTPUT "\na +tp: 5 neither divides the 8 key-value heads of qwen3-14b nor is a multiple of them\n")

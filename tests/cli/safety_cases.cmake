@@ -13,8 +13,8 @@ cli("a sweep with a point that kills its worker is written, and resumed where it
   SHELL "${begin}; \"$@\" >first.txt 2>said.txt; echo code $?; cut -d, -f1-3 found.csv; tail -n +2 found.journal | cut -f1
     \"$@\" >second.txt 2>/dev/null; cmp first.txt second.txt && tail -n +2 found.journal | cut -f1; head -n 1 first.txt second.txt; cat said.txt"
   OUTPUT "^code 3\njob.gradient_accumulation,feasible,reason\n1,true,\n65536,false,${ended}\n2,true,\n0\n2\n0\n2\n.*stepsim: 1 of 3 points got no answer; their rows say why. The same command computes only those again\n$")
-set(heads "id,hardware,gpus,framework,model,seq_len,strategy,zero_stage,act_ckpt,micro_batch,pp,grad_accum,step_s")
-set(row "H100-80GB,8,Megatron-LM,Qwen3-0.6B,1024,schedule gpipe,1,none,1,2")
+set(heads "id,stack,cluster.node,model,job.sequence,strategy.pipeline_parallel.schedule,strategy.pipeline_parallel.size,strategy.zero,strategy.checkpointing,job.gradient_accumulation,step_s")
+set(row "megatron,h100-8,qwen3-0.6b,1024,gpipe,2,1,none")
 cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate --rows rows.csv --record recorded.csv CODE 3
   SHELL "printf '%s\\n' '${heads}' 'good,${row},8,0.1' 'long,${row},16384,0.1' >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
   OUTPUT "no answer +workers +why\n[- ]+\nlong +1 +${ended}\n.*1 of 2 rows are predicted")
@@ -121,7 +121,7 @@ cli("very many keys of DeepSpeed's" ARGS run tiny.yaml --set strategy.deepspeed=
     ulimit -t 20; \"$@\" | grep -o 'and 99800 .*'"
   OUTPUT "^and 99800 more that are no keys of DeepSpeed\n$")
 cli("a column with a name of megabytes" ARGS validate --rows wide.csv CODE 1
-  SHELL "{ printf 'id,hardware,gpus,framework,model,seq_len,step_s,'; head -c 4000000 /dev/zero | tr '\\0' x; printf '\na,H100-80GB,8,nothing,none,1024,1,\n'; } >wide.csv
+  SHELL "{ printf 'id,hardware,step_s,'; head -c 4000000 /dev/zero | tr '\\0' x; printf '\na,H100-80GB,1,\n'; } >wide.csv
     \"$@\" 2>&1 >/dev/null | wc -c >&2; exit 1"
   ERROR_MATCHES "^[0-9][0-9][0-9][0-9]\n$")
 cli("very many mistakes" ARGS run @WORK@/many.yaml CODE 2

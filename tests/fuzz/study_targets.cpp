@@ -13,53 +13,36 @@
 #include "cli/source_options.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "scenarios/rows/engine_row.hpp"
-#include "scenarios/rows/expressed_row.hpp"
-#include "scenarios/rows/grpo_row.hpp"
 #include "scenarios/rows/nccl_output.hpp"
-#include "scenarios/rows/row_catalog.hpp"
+#include "scenarios/rows/step_row.hpp"
 #include "sim/base/error.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace stepsim::fuzz {
 namespace {
 
-const RowCatalog& catalog() {
-  static const RowCatalog all = row_catalog(data);
+const MachineWords& machines() {
+  static const MachineWords all = machine_words(data);
   return all;
 }
 
 void read_steps(const std::string& bytes) {
   constexpr std::size_t most = 3;
-  std::vector<StepRow> rows = step_rows(parse_csv(bytes, "file.csv"));
-  complete_references(rows);
-  for (const StepRow& row : std::span(rows).first(std::min(most, rows.size()))) {
-    const ExpressedRow expressed = express(row, catalog());
-    counted_flops_per_token(row);
-    counted_peak(row, catalog());
-    if (expressed.expressed() && is_turn_of(bytes))
-      parse_scenario(data, expressed.scenario, row.id);
-  }
-}
-
-void read_grpo_rows(const std::string& bytes) {
-  const CsvTable table = parse_csv(bytes, "file.csv");
-  holds_grpo_rows(table);
-  for (const GrpoRow& row : grpo_rows(table))
-    if (const ExpressedRow expressed = express(row, catalog());
-        expressed.expressed() && is_turn_of(bytes))
-      parse_scenario(data, expressed.scenario, row.id);
+  const std::vector<StepRow> rows = step_rows(data, parse_csv(bytes, "file.csv"));
+  for (const StepRow& row : std::span(rows).first(std::min(most, rows.size())))
+    if (row.missing.empty() && is_turn_of(bytes)) parse_scenario(data, row.scenario, row.id);
 }
 
 void read_engine_rows(const std::string& bytes) {
   const CsvTable table = parse_csv(bytes, "file.csv");
   holds_engine_rows(table);
-  for (const EngineRow& row : engine_rows(table)) express(row, catalog());
+  engine_rows(table);
 }
 
 void read_collective_rows(const std::string& bytes) {
   const CsvTable table = parse_csv(bytes, "file.csv");
   const std::vector<MeasuredCollective> rows = measured_collectives(table);
-  for (const MeasuredCollective& row : rows) machine_of(catalog().machines, row);
+  for (const MeasuredCollective& row : rows) machine_of(machines(), row);
   row_notes(table, rows);
 }
 
@@ -68,7 +51,7 @@ void read_nccl(const std::string& bytes) {
 }
 
 void read_kernel_rows(const std::string& bytes) {
-  families_of(predict_kernels(catalog(), std::vector{parse_csv(bytes, "file.csv")}).kernels);
+  families_of(predict_kernels(data, machines(), std::vector{parse_csv(bytes, "file.csv")}).kernels);
 }
 
 void read_recorded(const std::string& bytes) {
@@ -180,7 +163,6 @@ void read_words(const std::string& bytes) {
 }
 
 constexpr Target targets[]{{"steps", read_steps},
-                           {"grpo-rows", read_grpo_rows},
                            {"engine-rows", read_engine_rows},
                            {"collectives", read_collective_rows},
                            {"nccl", read_nccl},

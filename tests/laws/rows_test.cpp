@@ -10,7 +10,7 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/defaults.hpp"
 #include "scenarios/read/scenario_reader.hpp"
-#include "scenarios/rows/grpo_row.hpp"
+#include "scenarios/rows/step_row.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/process/worker.hpp"
@@ -30,18 +30,15 @@ std::vector<StepRow> all_step_rows() {
   for (const auto& file : std::filesystem::directory_iterator(data + "/scenarios/measured/steps"))
     tables.insert(file.path());
   for (const std::filesystem::path& table : tables)
-    for (StepRow& row : step_rows(read_csv(table.string()))) rows.push_back(std::move(row));
-  complete_references(rows);
+    for (StepRow& row : step_rows(data, read_csv(table.string()))) rows.push_back(std::move(row));
   return rows;
 }
 
-std::vector<ExpressedRow> all_rows() {
-  const RowCatalog catalog = row_catalog(data);
-  std::vector<ExpressedRow> rows;
-  for (const StepRow& row : all_step_rows()) rows.push_back(express(row, catalog));
-  for (const GrpoRow& row : grpo_rows(read_csv(data + "/scenarios/measured/grpo/grpo.csv")))
-    rows.push_back(express(row, catalog));
-  std::erase_if(rows, [](const ExpressedRow& row) { return !row.expressed(); });
+std::vector<StepRow> all_rows() {
+  std::vector<StepRow> rows = all_step_rows();
+  for (StepRow& row : step_rows(data, read_csv(data + "/scenarios/measured/grpo/grpo.csv")))
+    rows.push_back(std::move(row));
+  std::erase_if(rows, [](const StepRow& row) { return !row.missing.empty(); });
   return rows;
 }
 
@@ -56,17 +53,17 @@ std::string resolved(const std::string& text) {
 
 TEST_CASE("an exported row is read as the row is", "[laws][slow]") {
   const TemporaryFolder folder;
-  const std::vector<ExpressedRow> rows = all_rows();
+  const std::vector<StepRow> rows = all_rows();
   CHECK(rows.size() >= 390);
   std::vector<PredictedRow> predicted;
-  for (const ExpressedRow& row : rows) {
+  for (const StepRow& row : rows) {
     PredictedRow& made = predicted.emplace_back();
     made.id = row.id;
     made.scenario = row.scenario;
     made.assumed = row.assumed;
   }
   CHECK(export_rows(folder.path(), predicted) == rows.size());
-  for (const ExpressedRow& row : rows) {
+  for (const StepRow& row : rows) {
     CAPTURE(row.id, row.scenario);
     const std::string text = read_file(fmt::format("{}/{}.yaml", folder.path(), row.id));
     CHECK(resolved(text) == resolved(row.scenario));
@@ -74,7 +71,7 @@ TEST_CASE("an exported row is read as the row is", "[laws][slow]") {
 }
 
 TEST_CASE("who types all that a row's recipes and stack fill in changes nothing", "[laws][slow]") {
-  for (const ExpressedRow& row : all_rows()) {
+  for (const StepRow& row : all_rows()) {
     CAPTURE(row.id);
     const std::string typed = resolved(row.scenario);
     CHECK(resolved(typed) == typed);

@@ -78,18 +78,13 @@ RobustFit linearised(const CalibrationTrial& problem, const std::vector<double>&
 // as one.
 CalibrationTrial trial_of(const std::string& data, const CalibrationPlan& plan) {
   CalibrationTrial problem{data, plan, {}, {}, {}};
-  const RowCatalog catalog = row_catalog(data);
   std::map<std::string, std::vector<std::size_t>> same;
-  std::vector<StepRow> rows;
   for (const std::string& table : plan.tables)
-    for (StepRow& row : step_rows(read_csv(data_file(data, table)))) rows.push_back(std::move(row));
-  complete_references(rows);
-  for (StepRow& row : rows) {
-    const ExpressedRow made = express(row, catalog);
-    if (!made.expressed() || !holds(plan.stacks, made.stack)) continue;
-    same[made.run].push_back(problem.rows.size());
-    problem.rows.push_back(std::move(row));
-  }
+    for (StepRow& row : step_rows(data, read_csv(data_file(data, table)))) {
+      if (!row.missing.empty() || !holds(plan.stacks, row.stack)) continue;
+      same[row.run].push_back(problem.rows.size());
+      problem.rows.push_back(std::move(row));
+    }
   problem.weights.assign(problem.rows.size(), 0);
   for (const auto& [scenario, members] : same)
     for (const std::size_t row : members)

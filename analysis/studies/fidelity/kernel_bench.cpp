@@ -9,8 +9,6 @@
 #include <string_view>
 
 #include "scenarios/rows/machine_cells.hpp"
-#include "scenarios/rows/row_catalog.hpp"
-#include "scenarios/rows/step_row.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "topology/catalog.hpp"
@@ -161,9 +159,9 @@ std::vector<CsvTable> read_kernel_tables(const std::string& data,
   return tables;
 }
 
-MeasuredKernels read_kernels(const RowCatalog& catalog, std::span<const CsvTable> tables) {
+MeasuredKernels read_kernels(const std::string& data, const MachineWords& machines,
+                             std::span<const CsvTable> tables) {
   MeasuredKernels result;
-  const std::string& data = catalog.data;
   const Document counts = read_document(data_file(data, "workloads/operators.yaml"));
   const Operators operators = read_operators(counts.root());
   counts.finish();
@@ -174,23 +172,25 @@ MeasuredKernels read_kernels(const RowCatalog& catalog, std::span<const CsvTable
       const RowReader read{number, row};
       const std::string id(read.cell("id"));
       const std::string_view hardware = read.cell("hardware");
-      const RowCatalog::NodeSize* node = named_node(catalog, {hardware, "", {}}).node;
-      if (node == nullptr) {
+      const auto node = named_node(machines, hardware);
+      if (!node) {
         result.skipped.push_back({id, fmt::format("no GPU \"{}\" in the catalogue", hardware)});
         continue;
       }
-      if (!result.benches.contains(node->gpu))
+      const std::string& gpu = machines.gpus[*node].name;
+      if (!result.benches.contains(gpu))
         result.benches.emplace(
-            node->gpu, KernelBench(load_cluster(data, {.name = node->name}).gpu, operators));
-      Work work = work_of(read, result.benches.at(node->gpu));
+            gpu,
+            KernelBench(load_cluster(data, {.name = machines.nodes[*node].first}).gpu, operators));
+      Work work = work_of(read, result.benches.at(gpu));
       const double seconds = work.kind.empty() ? 0 : seconds_of(read, work.row);
       if (work.kind.empty())
         result.skipped.push_back({id, work.reason});
       else if (seconds <= 0)
         result.skipped.push_back({id, "no time"});
       else
-        result.kernels.push_back({id, std::string(read.cell("source")), node->gpu, work.kind,
-                                  work.row, work.backward, seconds, 0});
+        result.kernels.push_back({id, std::string(read.cell("source")), gpu, work.kind, work.row,
+                                  work.backward, seconds, 0});
     }
     problems.insert(problems.end(), number.problems.begin(), number.problems.end());
   }

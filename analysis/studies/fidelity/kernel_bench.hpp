@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/studies/fidelity/kernel_tables.hpp"
-#include "scenarios/rows/row_catalog.hpp"
+#include "scenarios/rows/measured.hpp"
 #include "topology/gpu.hpp"
 #include "workloads/kernels/kernels.hpp"
 
@@ -29,6 +29,7 @@ struct MeasuredKernels {
   std::map<std::string, KernelBench> benches;  // by GPU
 };
 // Throws UserError naming every cell that is no number.
-MeasuredKernels read_kernels(const RowCatalog& catalog, std::span<const CsvTable> tables);
+MeasuredKernels read_kernels(const std::string& data, const MachineWords& machines,
+                             std::span<const CsvTable> tables);
 
 }  // namespace stepsim

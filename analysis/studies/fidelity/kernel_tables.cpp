@@ -232,8 +232,9 @@ std::string fullest_name(const std::vector<TimedKernel>& kernels, const std::str
 
 }  // namespace
 
-KernelTimes predict_kernels(const RowCatalog& catalog, std::span<const CsvTable> tables) {
-  MeasuredKernels read = read_kernels(catalog, tables);
+KernelTimes predict_kernels(const std::string& data, const MachineWords& machines,
+                            std::span<const CsvTable> tables) {
+  MeasuredKernels read = read_kernels(data, machines, tables);
   for (TimedKernel& kernel : read.kernels)
     kernel.predicted = read.benches.at(kernel.gpu).time(kernel);
   return {std::move(read.kernels), std::move(read.skipped)};
@@ -255,7 +256,7 @@ std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels) {
 
 std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const CsvTable> tables,
                                      const std::string& gpu) {
-  const MeasuredKernels read = read_kernels(row_catalog(data), tables);
+  const MeasuredKernels read = read_kernels(data, machine_words(data), tables);
   std::vector<FittedCurve> curves;
   for (const CurveKind& kind : curve_kinds) {
     CurveFit problem{kind.free, {}, {}, 0};

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/studies/fidelity/robust_fit.hpp"
-#include "scenarios/rows/row_catalog.hpp"
+#include "scenarios/rows/measured.hpp"
 #include "workloads/kernels/kernels.hpp"
 
 namespace stepsim {
@@ -34,7 +34,8 @@ struct KernelTimes {
 };
 // Predicts matrix products, grouped ones and attention. Single kernels are alone: clocks have not
 // fallen yet, and no stack stands in between.
-KernelTimes predict_kernels(const RowCatalog& catalog, std::span<const CsvTable> tables);
+KernelTimes predict_kernels(const std::string& data, const MachineWords& machines,
+                            std::span<const CsvTable> tables);
 
 // A family is the rows of a GPU and kind; the last one is all of them.
 struct KernelFamily {

@@ -25,16 +25,6 @@ void add(PredictedRow& result, std::string_view metric, const Cell& measured, do
     result.figures.push_back({std::string(metric), *measured, predicted});
 }
 
-template <class Answer, class Row>
-RowTask<Answer> task_of(const Row& made) {
-  RowTask<Answer> task;
-  task.result.id = made.id;
-  task.result.family = made.family;
-  task.result.missing = made.missing;
-  task.result.assumed = made.assumed;
-  return task;
-}
-
 // ---- GRPO steps
 
 struct StepAnswer {
@@ -68,16 +58,16 @@ double utilisation_of(const Scenario& scenario, double tokens) {
 
 // Returns the part of the sync that was measured: what engines wait for, or without engines what
 // learners do before they go on. A benchmark that no engine waits for may write no file.
-double sync_seconds(const Scenario& scenario, const GrpoRow& row) {
+double sync_seconds(const Scenario& scenario, SyncOf of) {
   const SyncReplay sync = replay_sync(scenario, place(scenario.cluster, *scenario.grpo));
-  if (has_engines(row)) return sync.cost.send.value;
-  return sync.cost.gather.value - (saves_nothing(row) ? sync.written : 0);
+  if (of == SyncOf::engines) return sync.cost.send.value;
+  return sync.cost.gather.value - (of == SyncOf::unsaved ? sync.written : 0);
 }
 
-StepAnswer step_answer(const std::string& data, const ExpressedRow& made, const GrpoRow& row,
-                       const MaybeDraw& draw) {
-  const Scenario scenario = parse_scenario(data, made.scenario, made.id, draw);
-  if (only_sync(row)) return {.sync = sync_seconds(scenario, row)};
+StepAnswer step_answer(const std::string& data, const StepRow& row, const MaybeDraw& draw) {
+  const Scenario scenario = parse_scenario(data, row.scenario, row.id, draw);
+  if (!scenario.grpo) throw UserError("job.method: expected grpo");
+  if (row.sync_of != SyncOf::none) return {.sync = sync_seconds(scenario, row.sync_of)};
   const GrpoPrediction p = predict_grpo(scenario);
   if (!p.ran) throw UserError(p.memory.failure.value_or("nothing could be predicted"));
   return {.step = p.step_time.value,
@@ -87,19 +77,19 @@ StepAnswer step_answer(const std::string& data, const ExpressedRow& made, const 
           .sync = p.sync,
           .memory = p.memory.learner.most(),
           .capacity = p.memory.learner_capacity,
-          .utilisation = row.utilisation
-                             ? utilisation_of(scenario, p.trained_per_second * p.step_time.value)
-                             : 0,
+          .utilisation =
+              row.mfu ? utilisation_of(scenario, p.trained_per_second * p.step_time.value) : 0,
           .fits = !p.memory.failure};
 }
 
-void compare(const GrpoRow& row, const StepAnswer& a, PredictedRow& result) {
+void compare(const StepRow& row, const StepAnswer& a, PredictedRow& result) {
   add(result, "step_s", row.step, a.step);
   add(result, "tok_s_gpu", row.tokens_per_gpu, a.rate);
   add(result, "gen_s", row.generation, a.waiting);
   add(result, "train_s", row.training, a.training);
-  add(result, "mfu_pct", row.utilisation, a.utilisation);
+  add(result, "mfu_pct", row.mfu, a.utilisation);
   add(result, "sync_s", row.sync, a.sync);
+  result.scenario = row.scenario;
   result.needed = a.memory;
   result.capacity = a.capacity;
   result.fit = a.fits ? Fit::fits : Fit::oom;
@@ -107,26 +97,30 @@ void compare(const GrpoRow& row, const StepAnswer& a, PredictedRow& result) {
     result.figures.push_back({"mem_GB", *row.memory, a.memory / 1e9});
     result.memory_error = result.figures.back().error();
   }
-  result.timed = row.step || row.tokens_per_gpu || row.utilisation || only_sync(row);
-  if (only_sync(row)) {
+  result.timed = row.step || row.tokens_per_gpu || row.mfu || row.sync_of != SyncOf::none;
+  if (row.sync_of != SyncOf::none) {
     result.judged = false;  // of memory nothing is asked
     result.step_error = a.sync / *row.sync - 1;
   } else if (row.step)
     result.step_error = a.step / *row.step - 1;
   else if (row.tokens_per_gpu)
     result.step_error = *row.tokens_per_gpu / a.rate - 1;
-  else if (row.utilisation)
-    result.step_error = *row.utilisation / a.utilisation - 1;
+  else if (row.mfu)
+    result.step_error = *row.mfu / a.utilisation - 1;
 }
 
 // ---- engines
 
-Served engine_answer(const std::string& data, const EngineLoad& load, const MaybeDraw& draw) {
+Served engine_answer(const std::string& data, EngineLoad load, const MaybeDraw& draw) {
   const Cluster cluster = load_cluster(data, load.cluster, draw);
   Document document = open_entry(data, engine_shelf, load.stack);
   if (draw) document.draw_constants(*draw, "engine");
   EngineStack stack = read_engine_stack(document.root());
   if (load.benchmark) stack.graphs.answers = stack.benchmark_graphs;
+  const EngineStack::Limits served = stack.served_on(cluster.gpu);
+  load.engine.batched_tokens = served.tokens;
+  load.engine.batched_sequences = load.sequences > 0 ? load.sequences : served.sequences;
+  load.engine.memory_utilization = served.share;
   const Model model = load_model(data, load.model);
   for (const std::string& problem : unshared(model, load.engine.tensor_parallel))
     throw UserError(fmt::format("tp: {}", problem));
@@ -153,7 +147,8 @@ Served engine_answer(const std::string& data, const EngineLoad& load, const Mayb
                 .front = load.chat ? stack.host.request.number() : 0});
 }
 
-void compare(const EngineRow& row, double requests, const Served& s, PredictedRow& result) {
+void compare(const EngineRow& row, const Served& s, PredictedRow& result) {
+  const double requests = static_cast<double>(row.load.requests);
   const double all = s.prompted + s.generated;
   add(result, "output_tok_s", row.output_rate, s.generated / s.seconds);
   add(result, "total_tok_s", row.total_rate, all / s.seconds);
@@ -174,18 +169,13 @@ void compare(const EngineRow& row, double requests, const Served& s, PredictedRo
 
 }  // namespace
 
-std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const GrpoRow> rows,
-                                       const RowSampling& sampling) {
-  const RowCatalog catalog = row_catalog(data);
+std::vector<PredictedRow> predict_grpo_rows(const std::string& data, std::span<const StepRow> rows,
+                                            const RowSampling& sampling) {
   std::vector<RowTask<StepAnswer>> tasks;
-  for (const GrpoRow& row : rows) {
-    const ExpressedRow made = express(row, catalog);
-    RowTask<StepAnswer>& task = tasks.emplace_back(task_of<StepAnswer>(made));
-    task.ask = [&data, &row, made](const MaybeDraw& draw) {
-      return step_answer(data, made, row, draw);
-    };
-    task.compare = [&row, made](const StepAnswer& answer, PredictedRow& result) {
-      result.scenario = made.scenario;
+  for (const StepRow& row : rows) {
+    RowTask<StepAnswer>& task = tasks.emplace_back(task_of<StepAnswer>(row));
+    task.ask = [&](const MaybeDraw& draw) { return step_answer(data, row, draw); };
+    task.compare = [&row](const StepAnswer& answer, PredictedRow& result) {
       compare(row, answer, result);
     };
   }
@@ -194,17 +184,12 @@ std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const 
 
 std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const EngineRow> rows,
                                        const RowSampling& sampling) {
-  const RowCatalog catalog = row_catalog(data);
   std::vector<RowTask<Served>> tasks;
   for (const EngineRow& row : rows) {
-    const ExpressedEngineRow made = express(row, catalog);
-    RowTask<Served>& task = tasks.emplace_back(task_of<Served>(made));
-    task.ask = [&data, load = made.load](const MaybeDraw& draw) {
-      return engine_answer(data, load, draw);
-    };
-    task.compare = [&row, requests = made.load.requests](const Served& answer,
-                                                         PredictedRow& result) {
-      compare(row, static_cast<double>(requests), answer, result);
+    RowTask<Served>& task = tasks.emplace_back(task_of<Served>(row));
+    task.ask = [&](const MaybeDraw& draw) { return engine_answer(data, row.load, draw); };
+    task.compare = [&row](const Served& answer, PredictedRow& result) {
+      compare(row, answer, result);
     };
   }
   return predict_all(tasks, sampling.samples, sampling.seed);

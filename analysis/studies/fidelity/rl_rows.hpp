@@ -9,7 +9,7 @@
 
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "scenarios/rows/engine_row.hpp"
-#include "scenarios/rows/grpo_row.hpp"
+#include "scenarios/rows/step_row.hpp"
 
 namespace stepsim {
 
@@ -17,8 +17,8 @@ struct RowSampling {
   std::uint32_t samples = 0;  // draws of the constants for each row; 0: no interval
   std::uint64_t seed = 1;
 };
-std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const GrpoRow> rows,
-                                       const RowSampling& sampling);
+std::vector<PredictedRow> predict_grpo_rows(const std::string& data, std::span<const StepRow> rows,
+                                            const RowSampling& sampling);
 // The error of an engine is that of the time that it takes.
 std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const EngineRow> rows,
                                        const RowSampling& sampling);

@@ -18,11 +18,12 @@ std::string machine_state(const std::string& notes) {
 }
 
 std::string group_of(const StepRow& row) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", row.source, row.hardware, row.framework,
-                     row.model, row.layers.value_or(0), row.hidden.value_or(0),
-                     row.heads.value_or(0), row.sequence.value_or(0), row.gpus.value_or(0),
-                     row.global_batch.value_or(0), row.precision + row.task,
-                     machine_state(row.notes));
+  std::string key = machine_state(row.said("notes"));
+  for (const std::string_view column :
+       {"source", "hardware", "framework", "model", "layers", "hidden", "heads", "seq_len", "gpus",
+        "global_batch_seqs", "precision", "task"})
+    key += "|" + row.said(column);
+  return key;
 }
 
 struct MeasuredLayout {
@@ -63,9 +64,9 @@ bool differ(const MeasuredLayout& a, const MeasuredLayout& b) {
 
 OrderedGroup order_of(const StepRow& of, std::size_t rows,
                       const std::vector<MeasuredLayout>& layouts) {
-  OrderedGroup group{.model = of.model,
-                     .gpus = of.gpus.value_or(0),
-                     .batch = of.global_batch.value_or(0),
+  OrderedGroup group{.model = of.said("model"),
+                     .gpus = of.number("gpus"),
+                     .batch = of.number("global_batch_seqs"),
                      .rows = rows};
   const MeasuredLayout& best = *std::ranges::max_element(layouts, {}, &MeasuredLayout::measured);
   const MeasuredLayout& picked = *std::ranges::max_element(layouts, {}, &MeasuredLayout::made);
@@ -87,7 +88,7 @@ std::vector<OrderedGroup> ordered_groups(std::span<const StepRow> rows,
                                          std::span<const PredictedRow> predicted) {
   std::map<std::string, std::vector<std::size_t>> places;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    if (predicted[i].predicted() && predicted[i].timed && rows[i].global_batch)
+    if (predicted[i].predicted() && predicted[i].timed && rows[i].number("global_batch_seqs") > 0)
       places[group_of(rows[i])].push_back(i);
   std::vector<OrderedGroup> groups;
   for (const auto& [key, members] : places) {

@@ -17,6 +17,17 @@ struct RowTask {
   std::function<void(const Answer&, PredictedRow&)> compare;
 };
 
+// Returns the task of a row that says nothing but itself.
+template <class Answer, class Row>
+RowTask<Answer> task_of(const Row& row) {
+  RowTask<Answer> task;
+  task.result.id = row.id;
+  task.result.family = row.family;
+  task.result.missing = row.missing;
+  task.result.assumed = row.assumed;
+  return task;
+}
+
 // Returns the errors between which eight draws of ten lie; between two draws it interpolates.
 Range error_interval_of(const PredictedRow& row);
 

@@ -12,7 +12,6 @@
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/letters.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
@@ -27,21 +26,25 @@ struct RowAnswer {
   std::size_t lighter = 0;  // which way to compute more again, from 1 on; 0: none
 };
 
+bool ran(const StepRow& row) {
+  return row.outcome != "oom";
+}
+
 // The first of its ways that fits at the stated constants; 0: as it is, also where none does.
-std::size_t way_that_fits(const RowQuestion& question, const ExpressedRow& row) {
+std::size_t way_that_fits(const RowQuestion& question, const StepRow& row) {
   const auto fits = [&](const std::string& text) {
     const Scenario scenario = parse_scenario(question.data, text, row.id, {}, question.stack);
     return footprint(scenario).fit() != Fit::oom;
   };
-  if (row.lighter.empty() || fits(row.scenario)) return 0;
+  // A run that failed says nothing of what would have fit.
+  if (row.lighter.empty() || !ran(row) || fits(row.scenario)) return 0;
   for (std::size_t i = 0; i < row.lighter.size(); ++i)
     if (fits(row.lighter[i].scenario)) return i + 1;
   return 0;
 }
 
 // PyTorch's allocator follows the host, so its figures are those of the program's order.
-RowAnswer answer_of(const RowQuestion& question, const StepRow& measured, const ExpressedRow& row,
-                    const MaybeDraw& draw) {
+RowAnswer answer_of(const RowQuestion& question, const StepRow& row, const MaybeDraw& draw) {
   const std::size_t way = way_that_fits(question, row);
   const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
   const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
@@ -52,7 +55,7 @@ RowAnswer answer_of(const RowQuestion& question, const StepRow& measured, const 
   const bool first = log.first_stage && asked.first_stage > 0;
   const double allocated = first ? asked.first_stage : asked.device.peak.bytes;
   Footprint memory = p.memory;
-  if (measured.memory && measured_kind(measured, log) != MemoryKind::allocated)
+  if (row.memory && row.memory_kind.value_or(log.kind) != MemoryKind::allocated)
     memory.reserved = reserved_in_order(scenario, asked);
   return {.step = p.step_time.value,
           .tokens = p.tokens_per_second_per_gpu * gpus * p.step_time.value,
@@ -72,9 +75,7 @@ RowAnswer answer_of(const RowQuestion& question, const StepRow& measured, const 
 // Some frameworks count what every matrix multiplies, and causal attention, which is what a
 // prediction counts as well.
 double flops_per_token(const StepRow& row, const RowAnswer& answer) {
-  const double counted = counted_flops_per_token(row);
-  return counted > 0 || !contains(row.flops_definition, "model FLOPs") ? counted
-                                                                       : answer.flops_per_token;
+  return row.counts_model_flops ? answer.flops_per_token : row.flops_per_token;
 }
 
 // Time of a step as the row measured it, by whatever it prints; 0: it prints none.
@@ -119,17 +120,11 @@ double predicted_memory(const RowAnswer& answer, MemoryKind kind) {
   }
 }
 
-bool ran(const StepRow& row) {
-  const std::string oom = in_small_letters(row.oom);
-  return oom.empty() || oom == "no" || oom == "false" || oom == "0";
-}
-
-void compare(const StepRow& row, const ExpressedRow& made, const RowAnswer& answer,
-             PredictedRow& result) {
+void compare(const StepRow& row, const RowAnswer& answer, PredictedRow& result) {
   result.judged = answer.lighter == 0;
-  result.scenario = made.scenario;
+  result.scenario = row.scenario;
   if (answer.lighter > 0) {
-    const ExpressedRow::Lighter& lighter = made.lighter[answer.lighter - 1];
+    const StepRow::Lighter& lighter = row.lighter[answer.lighter - 1];
     result.scenario = lighter.scenario;
     result.assumed.push_back(
         fmt::format("checkpointing \"{}\": the least that fits", lighter.checkpointing));
@@ -139,12 +134,12 @@ void compare(const StepRow& row, const ExpressedRow& made, const RowAnswer& answ
   result.capacity = answer.capacity;
   result.fit = answer.fit;
   result.measured_fits = ran(row);
-  if (const double bytes = measured_memory(row, answer.log); bytes > 0) {
+  if (const double bytes = row.measured_memory(answer.log); bytes > 0) {
     const double unit = bytes / *row.memory;
-    const double predicted = predicted_memory(answer, measured_kind(row, answer.log));
+    result.memory_counts = row.memory_kind.value_or(answer.log.kind);
+    result.memory_bound = row.memory_bound;
+    const double predicted = predicted_memory(answer, result.memory_counts);
     result.figures.push_back({"mem_GB", *row.memory, predicted / unit});
-    result.memory_counts = measured_kind(row, answer.log);
-    result.memory_bound = memory_is_bound(row);
     const double error = result.figures.back().error();
     result.memory_error = result.memory_bound ? std::max(0.0, error) : error;
   }
@@ -190,21 +185,12 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
 }  // namespace
 
 std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
-  const RowCatalog catalog = row_catalog(question.data);
   std::vector<RowTask<RowAnswer>> tasks;
   for (const StepRow& row : question.rows) {
-    ExpressedRow made = express(row, catalog);
-    if (!ran(row)) made.lighter.clear();  // a run that failed says nothing of what would have fit
-    RowTask<RowAnswer>& task = tasks.emplace_back();
-    task.result.id = made.id;
-    task.result.family = made.family;
-    task.result.missing = made.missing;
-    task.result.assumed = made.assumed;
-    task.ask = [&question, &row, made](const MaybeDraw& draw) {
-      return answer_of(question, row, made, draw);
-    };
-    task.compare = [&row, made](const RowAnswer& answer, PredictedRow& result) {
-      compare(row, made, answer, result);
+    RowTask<RowAnswer>& task = tasks.emplace_back(task_of<RowAnswer>(row));
+    task.ask = [&](const MaybeDraw& draw) { return answer_of(question, row, draw); };
+    task.compare = [&row](const RowAnswer& answer, PredictedRow& result) {
+      compare(row, answer, result);
     };
   }
   return predict_all(tasks, question.samples, question.seed);

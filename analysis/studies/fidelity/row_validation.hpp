@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/studies/fidelity/validation.hpp"
-#include "scenarios/rows/expressed_row.hpp"
+#include "scenarios/rows/step_row.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace stepsim {

@@ -6,41 +6,30 @@
 #include <cmath>
 #include <map>
 
+#include "sim/base/lists.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {
 
 double value_on(const StepRow& row, SeriesAxis axis) {
-  switch (axis) {
-    case SeriesAxis::gpus:
-      return row.gpus.value_or(0);
-    case SeriesAxis::sequence:
-      return row.sequence.value_or(0);
-    case SeriesAxis::model:
-      return row.parameters.value_or(0);
-    case SeriesAxis::micro_batch:
-      return row.micro_batch.value_or(0);
-    case SeriesAxis::checkpointing:
-      return row.checkpointing == "none" ? 1 : 2;
-  }
-  return 0;
+  constexpr std::array<std::string_view, axis_names.size()> columns{
+      "gpus", "seq_len", "params_total_B", "micro_batch", "act_ckpt"};
+  const std::string_view column = columns[static_cast<std::size_t>(axis)];
+  if (axis == SeriesAxis::checkpointing) return row.said(column) == "none" ? 1 : 2;
+  return row.number(column);
 }
 
 // All that stays the same along a series.
 std::string fixed(const StepRow& row, SeriesAxis axis) {
-  std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", row.source, row.hardware, row.framework, row.precision,
-                  row.compile, row.task, row.offload, row.tensor_parallel.value_or(1));
-  if (axis != SeriesAxis::gpus && axis != SeriesAxis::model)
-    key += fmt::format("|g{}", row.gpus.value_or(0));
-  if (axis != SeriesAxis::sequence) key += fmt::format("|s{}", row.sequence.value_or(0));
-  if (axis != SeriesAxis::model)
-    key += fmt::format("|m{}|{}", row.model, row.layers.value_or(0));
-  else
-    key += fmt::format("|g{}", row.gpus.value_or(0));
-  if (axis != SeriesAxis::checkpointing) key += "|c" + row.checkpointing;
-  if (axis == SeriesAxis::checkpointing) key += fmt::format("|b{}", row.micro_batch.value_or(0));
+  std::vector<std::string_view> columns{"source",  "hardware", "framework", "precision",
+                                        "compile", "task",     "offload"};
+  if (axis != SeriesAxis::gpus) columns.emplace_back("gpus");
+  if (axis != SeriesAxis::sequence) columns.emplace_back("seq_len");
+  if (axis != SeriesAxis::model) append(columns, std::vector<std::string_view>{"model", "layers"});
+  columns.emplace_back(axis == SeriesAxis::checkpointing ? "micro_batch" : "act_ckpt");
+  std::string key = fmt::format("{}", std::max(1.0, row.number("tp")));
+  for (const std::string_view column : columns) key += "|" + row.said(column);
   return key;
 }
 
