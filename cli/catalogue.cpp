@@ -16,6 +16,7 @@
 #include "cli/source_options.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/recipes.hpp"
+#include "scenarios/read/releases.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -38,7 +39,8 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|processors|clusters|models|stacks|optimizers|precisions|recipes|engines|"
+    "[gpus|nodes|networks|processors|clusters|models|stacks|optimizers|precisions|recipes|releases|"
+    "engines|"
     "scenarios|"
     "algorithms|architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
@@ -136,7 +138,7 @@ EntryFacts default_facts(const Document& document) {
   return facts;
 }
 
-EntryFacts stack_facts(const std::string&, const Document& document) {
+EntryFacts stack_facts(const std::string& data, const Document& document) {
   const Stack stack = read_stack(document.root());
   const Stack::Fusion& fused = stack.fused;
   EntryFacts facts;
@@ -152,6 +154,9 @@ EntryFacts stack_facts(const std::string&, const Document& document) {
   facts.push_back(fmt::format("tensor_layers: {}",
                               tensor_layers_names[static_cast<std::size_t>(stack.tensor_layers)]));
   append(facts, default_facts(document));
+  for (const std::string& program : document.root().texts_or("releases"))
+    for (const std::string& line : release_lines(open_entry(data, release_shelf, program).root()))
+      facts.push_back(fmt::format("{} {}", program, line));
   return facts;
 }
 
@@ -194,6 +199,10 @@ EntryFacts recipe_facts(const std::string&, const Document& document) {
   return default_facts(document);
 }
 
+EntryFacts release_facts_of(const std::string&, const Document& document) {
+  return release_lines(document.root());
+}
+
 EntryFacts engine_facts(const std::string&, const Document& document) {
   read_engine_stack(document.root());
   return {};
@@ -215,6 +224,7 @@ constexpr std::array shelves{Kind{"gpus", gpu_shelf, gpu_facts},
                              Kind{"optimizers", optimizer_shelf, optimizer_facts},
                              Kind{"precisions", precision_shelf, precision_facts},
                              Kind{"recipes", recipe_shelf, recipe_facts},
+                             Kind{"releases", release_shelf, release_facts_of},
                              Kind{"engines", engine_shelf, engine_facts}};
 constexpr std::string_view scenarios_word = "scenarios", keys_word = "keys";
 // The program brings these along itself.

@@ -7,8 +7,10 @@
 
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/table/source_question.hpp"
+#include "scenarios/read/releases.hpp"
 #include "scenarios/rules/unknown_differences.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
@@ -37,6 +39,15 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("accelerate", accelerate_setting);
   add("model", "model");
   add("budget", "job.budget");
+  for (const auto& [name, value] : options.values) {
+    if (name != "release") continue;
+    const std::size_t equals = value.find('=');
+    if (equals == std::string::npos || equals == 0 || !is_release(value.substr(equals + 1)))
+      throw UserError(
+          fmt::format("--release: expected PROGRAM=VERSION such as trl=0.14, found \"{}\"", value));
+    settings.emplace_back(fmt::format("{}.{}", releases_block, value.substr(0, equals)),
+                          value.substr(equals + 1));
+  }
   constexpr std::uint32_t most = 1u << 20;
   const auto nodes = count_of(options, "nodes", 1, most);
   const auto card = options.get("gpu");

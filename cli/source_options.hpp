@@ -36,6 +36,9 @@ inline constexpr std::array source_options{
                "lists them"},
     OptionSpec{"accelerate", "FILE", "a file of Accelerate beside one of arguments"},
     OptionSpec{"launch", "N", "which of the trainings that a script starts (default: the first)"},
+    OptionSpec{"release", "PROGRAM=VERSION",
+               "the release of a framework, such as trl=0.14: `stepsim list releases`; repeats", 0,
+               true},
     OptionSpec{"budget", "N",
                "operations that a step is written as at most (job.budget); what takes more is "
                "refused beforehand"}};

@@ -24,6 +24,12 @@ constexpr std::array head{
     named<Head>("recipe", "what one published source fixes, one or a list: `stepsim list recipes`")
         .otherwise("none")
         .left_out("megatron-swift"),
+    named<Head>("releases",
+                "which release of a framework runs, whose defaults, losses and kernels then hold: "
+                "`stepsim list releases`; `--release trl=0.14` says the same",
+                KeyKind::block)
+        .otherwise("as the stack says; of a file of another program what lies beside it says")
+        .left_out("{trl: 0.14, deepspeed: 0.16.4}"),
     named<Head>("engine", "grpo: `stepsim list engines`").otherwise("vllm").example("vllm"),
     named<Head>("constants",
                 "constants of the cluster or the stack by their names, instead of what their "

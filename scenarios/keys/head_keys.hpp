@@ -12,8 +12,8 @@ namespace stepsim {
 
 // A scenario begins with these keys.
 inline constexpr std::array scenario_heads{
-    "name",     "note",      "model",     "cluster", "stack",  "job",    "strategy",
-    "measured", "estimated", "constants", "family",  "engine", "recipe", "scenario"};
+    "name",      "note",      "model",  "cluster", "stack",  "job",      "strategy", "measured",
+    "estimated", "constants", "family", "engine",  "recipe", "scenario", "releases"};
 
 // Names, and what is free text: none of them is kept by a block.
 struct Head {};

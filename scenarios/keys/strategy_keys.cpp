@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "scenarios/keys/deepspeed_version.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {
@@ -235,19 +234,6 @@ constexpr std::array strategy_own_keys{
     word<&Strategy::load>("load", loading_names,
                           "how the model comes to the GPUs under zero 3 and fsdp: sharded: part by "
                           "part; replica: whole on each GPU first"),
-    Key<Strategy>{.facts = {.name = "deepspeed_version",
-                            .sentence = "what releases of DeepSpeed do differently: 0.17.5 to "
-                                        "0.18.4 let the backward pass wait for each reduction at "
-                                        "stages 1 and 2; 0.18.5 to "
-                                        "0.18.7 count all tensors in each gradient hook; after "
-                                        "0.19.6 stage 3 clears gradients once, not for each "
-                                        "sub-group; before 0.6 stage 3 waits for each gather; "
-                                        "0.15.2 to 0.18.9 lose sums of micro-batches with the "
-                                        "optimizer on the host; 0.19.5 pins what it copies to",
-                            .otherwise = "a release between those",
-                            .example = "0.17.0"},
-                  .read = [](const Table& table, const KeyFacts&,
-                             Strategy& s) { read_deepspeed_version(table, s); }},
 };
 
 constexpr std::array distributed_keys{
@@ -369,7 +355,7 @@ constexpr std::array offload_keys{
         "pin_memory",
         "zero: 1 or 2: gradients are copied to pinned memory; to other memory a copy takes longer, "
         "and the host waits for it")
-        .otherwise("false; true from deepspeed_version 0.19.5 on")
+        .otherwise("false; true from release 0.19.5 of deepspeed on")
         .when(gradients_on_host),
     number<&Strategy::offload, &OffloadKeys::ratio>(
         "ratio", 0, 1,
@@ -551,6 +537,22 @@ constexpr std::array zero_keys{
     flag<&Strategy::zero, &ZeroKeys::quantized_gradients>(
         "zero_quantized_gradients", "reductions are exchanges of 4 bits; only on several nodes")
         .when(stage_3),
+    flag<&Strategy::zero, &ZeroKeys::clears_in_sub_groups>(
+        "clears_in_sub_groups", "gradients of the whole model are cleared for each sub-group")
+        .when(stage_3),
+    flag<&Strategy::zero, &ZeroKeys::counts_in_hooks>(
+        "counts_in_hooks", "each hook of a gradient counts the tensors that have one"),
+    flag<&Strategy::zero, &ZeroKeys::stops_at_fetches>(
+        "stops_at_fetches", "the host waits for each gather, and nothing is prefetched or kept")
+        .when(stage_3),
+    flag<&Strategy::zero, &ZeroKeys::waits_for_reductions>(
+        "waits_for_reductions",
+        "zero: 1 or 2: the backward pass waits for each reduction, overlap_comm or not"),
+    flag<&Strategy::zero, &ZeroKeys::loses_sums>(
+        "loses_sums",
+        "zero: 1 or 2 with the optimizer on the host: sums of micro-batches but the first and the "
+        "last stay on the GPU")
+        .when(gradients_on_host),
     flag<&Strategy::zero, &ZeroKeys::leaf_modules>(
         "leaf_modules", "a MoE block is gathered at once, not expert by expert")
         .when(stage_3),

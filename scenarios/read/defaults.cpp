@@ -9,6 +9,7 @@
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/recipes.hpp"
+#include "scenarios/read/releases.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/model/hf_config.hpp"
@@ -95,7 +96,17 @@ void lay_defaults(const std::string& data, Document& scenario) {
   };
   if (scenario.peek("recipe"))
     for (const std::string& name : scenario.root().values("recipe")) add(recipe_shelf, name);
-  add(stack_shelf, scenario.peek("stack").value_or(""));
+  // A release goes before the stack, which says what all do, and what the newest does.
+  const std::string stack = scenario.peek("stack").value_or("");
+  std::vector<std::string> programs;
+  if (is_on(data, stack_shelf, stack))
+    programs = open_entry(data, stack_shelf, stack).root().texts_or("releases");
+  for (const Default& each : defaults)  // of recipes, which may say a release
+    if (each.when.empty() && each.set.is_mapping(releases_block))
+      scenario.underlay(each.set, each.origin);
+  std::vector<Document> releases;
+  append(defaults, release_defaults(data, scenario, programs, releases));
+  add(stack_shelf, stack);
   const std::map<std::string, std::string> told = told_by_deepspeed(scenario);
   lay_under(scenario, std::move(defaults), [&](std::string_view fact) {
     if (fact == gpus_fact) return gpus_of(data, scenario);

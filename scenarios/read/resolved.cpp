@@ -10,6 +10,7 @@
 #include "scenarios/keys/head_keys.hpp"
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/read/releases.hpp"
 #include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
@@ -62,6 +63,17 @@ struct Resolver {
       add("", key, Head{}, true);
       if (!value.empty()) keys.back().value = value;
     }
+  }
+
+  void add_releases() {
+    const std::string front = fmt::format("{}.", releases_block);
+    for (const SaidKey& said : scenario.said)
+      if (said.path.starts_with(front))
+        keys.push_back({.block = std::string(releases_block),
+                        .facts = &release_facts(said.path.substr(front.size())),
+                        .value = said.text,
+                        .said = true,
+                        .origin = said.origin});
   }
 
   void add_job() {
@@ -132,6 +144,7 @@ std::vector<ResolvedKey> resolved_keys(const Scenario& scenario) {
   all.add_head("recipe", "");
   if (scenario.engine) all.add_head("engine", scenario.engine->name);
   all.add_head("constants", "");
+  all.add_releases();
   all.add("cluster", cluster_blocks(), choice_of(scenario));
   all.add_job();
   all.add("strategy", strategy_blocks(), scenario.strategy);
@@ -213,7 +226,10 @@ std::string scenario_yaml(const Scenario& scenario) {
 
 std::vector<SaidKey> said_keys(const Table& root, bool grpo) {
   Sayings all;
-  for (const Key<Head>& key : head_keys()) all.add(root, "", key.facts.name);
+  for (const Key<Head>& key : head_keys())
+    if (key.facts.name != releases_block) all.add(root, "", key.facts.name);
+  if (const auto releases = root.table_if(releases_block))
+    for (const std::string& each : releases->keys()) all.add(*releases, releases_block, each);
   all.add(root, "cluster", cluster_blocks());
   all.add(root, "job", std::span(&method_block(), 1));
   if (grpo) {

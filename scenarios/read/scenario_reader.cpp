@@ -16,6 +16,7 @@
 #include "scenarios/read/grpo.hpp"
 #include "scenarios/read/job_reader.hpp"
 #include "scenarios/read/lacks.hpp"
+#include "scenarios/read/releases.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/read/run_length.hpp"
 #include "scenarios/rules/adapter_rules.hpp"
@@ -338,6 +339,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   read_title(root, scenario);
   read_recipe_names(data, root);
   check_offers(data, document);
+  check_releases(data, root);
   const Table cluster = root.table("cluster");
   const Names names = read_names(data, root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");

@@ -240,6 +240,36 @@ TEST_CASE("what a loss needs for each logit, at the most", "[workloads]") {
   CHECK_THAT(most(CrossEntropy::in_place, true), exactly(2.0));
 }
 
+TEST_CASE("what preferences need for each logit", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  tiny.job.method = Method::dpo;
+  tiny.job.micro_batch = 2;
+  const double t = load_of(tiny.model, tiny.job, 0).tokens, h = 64, v = 2000;
+  const auto head = [&](CrossEntropy kind) {
+    tiny.strategy.cross_entropy = kind;
+    return head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
+  };
+  const auto saved = [&](CrossEntropy kind) {
+    return (head(kind).memory.saved - 2 * t * h) / (t * v);
+  };
+  // Probabilities in the type of the logits, or from a copy of them in 32 bits.
+  CHECK_THAT(saved(CrossEntropy::logits_16), exactly(2.0));
+  CHECK_THAT(saved(CrossEntropy::logits), exactly(4.0));
+  CHECK_THAT(head(CrossEntropy::logits).memory.forward, exactly(4 * t * v));
+  CHECK_THAT(head(CrossEntropy::logits).memory.backward, exactly(8 * t * v));
+  // Each answer is a kernel in 16 bits.
+  CHECK(head(CrossEntropy::logits_16).forward.back().launches == 4 * 1);
+  // The copy has a name until the reference has run, if there is one.
+  tiny.stack.casts_logits = true;
+  CHECK_THAT(saved(CrossEntropy::logits), exactly(4.0 + 4));
+  CHECK_THAT(head(CrossEntropy::logits).memory.forward, exactly(0.0));
+  tiny.job.reference_model = false;
+  CHECK_THAT(saved(CrossEntropy::logits), exactly(4.0));
+  // Liger's runs pair by pair, and keeps the gradient of the head alone.
+  CHECK_THAT(head(CrossEntropy::fused).memory.forward, exactly((2 + 4 + 4) * t / 2 * v));
+  CHECK_THAT(head(CrossEntropy::fused).memory.saved, exactly(2 * t * h + 2 * v * h));
+}
+
 TEST_CASE("a loss over some words at a time keeps nothing and multiplies again", "[workloads]") {
   TinyStep tiny = tiny_step(Sharding::zero3);
   tiny.strategy.cross_entropy = CrossEntropy::words_32;

@@ -41,19 +41,25 @@ LossCost loss_cost(CrossEntropy kind) {
   }
 }
 
-// Writes the head and the loss behind it, over all logits at once.
-void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, double logits) {
+// Writes the head and the loss behind it, over all logits at once. Preferences
+// need the probability of every token: in 16 bits row by row, in 32 bits from a copy of all logits,
+// which LLaMA-Factory has a name for until the reference has run, too.
+void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, const Job& job,
+                      double logits) {
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   const TensorParallel& tensor = strategy.tensor_parallel;
   const bool as_they_come = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
   const bool single = as_they_come || kind == CrossEntropy::kernel_32;
   LossCost cost = loss_cost(kind);
+  const bool pairs = job.compares_answers(), casts = pairs && kind == CrossEntropy::logits;
+  if (casts) cost.forward = 4;  // those in 16 bits are gone when the softmax begins
   if (as_they_come)
     for (double* bytes : {&cost.output, &cost.kept, &cost.forward, &cost.backward})
       *bytes *= strategy.precision.numbers / bytes_16;
   // Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more.
   const bool divided = ranks_of_head(tensor) > 1 && !tensor.gathers_logits && !single;
   const double more = divided ? cost.kept : 0;
+  const bool by_rows = pairs && kind == CrossEntropy::logits_16;
   const auto row = [&](Operator op) {
     const Operators::Count& one = stack.operators[op];
     const Operators::Count& beside = stack.operators[Operator::cross_entropy_divided];
@@ -64,10 +70,19 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   };
   if (kind == CrossEntropy::logits_32) head.forward.front().type = ProductType::tf32;
   head.backward = backward_of(head.forward, stack.operators);
-  head.forward.push_back(row(cost.run_forward));
-  head.backward.insert(head.backward.begin(), row(cost.run_backward));
+  if (by_rows) {
+    head.forward.push_back(counted(stack.operators, Operator::log_softmax, logits, 1,
+                                   static_cast<double>(job.rows())));
+    const std::vector<KernelRow> back = backward_of({head.forward.back()}, stack.operators);
+    head.backward.insert(head.backward.begin(), back.begin(), back.end());
+  } else {
+    head.forward.push_back(row(cost.run_forward));
+    head.backward.insert(head.backward.begin(), row(cost.run_backward));
+  }
   const double named = stack.casts_logits ? 4 : cost.output;
-  const double held = stack.holds_logits && !single ? named : 0;
+  const bool holds =
+      pairs ? casts && stack.casts_logits && job.has_reference() : stack.holds_logits && !single;
+  const double held = !holds ? 0 : pairs ? 4 : named;
   head.memory.saved += (cost.kept + held) * logits;
   head.memory.forward = (cost.forward + more - held) * logits;
   head.memory.backward = (cost.backward + more) * logits;
@@ -78,6 +93,18 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
                .saved = in_place ? 0 : (cost.kept + held) * logits,
                .logits = in_place ? 0 : cost.output * logits,
                .gradient = in_place ? 0 : cost.output * logits};
+}
+
+// Liger's loss of preferences: pair after pair with the head, in the forward pass, which finds both
+// gradients as well.
+void loss_of_pairs(Unit& head, const Operators& all, double numbers, double pairs, double tokens,
+                   double vocabulary, double hidden) {
+  const double chunk = tokens / pairs * vocabulary;
+  head.forward.push_back(counted(all, Operator::cross_entropy_fused, tokens, vocabulary, pairs));
+  head.memory.saved += numbers * vocabulary * hidden;
+  head.memory.forward = (numbers + 4 + 4) * chunk;
+  head.memory.gradient = 0;
+  head.backward = backward_of(head.forward, all);
 }
 
 // The head and the probabilities of the tokens, so many words of the vocabulary at a time, in 32
@@ -208,15 +235,8 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   const TensorParallel& tensor = strategy.tensor_parallel;
   const double logits =
       t * v * (tensor.gathers_logits ? static_cast<double>(ranks_of_head(tensor)) : 1);
-  if (job.compares_answers()) {
-    // Preferences need the probability of every token: the logarithmic softmax of the logits, row
-    // by row, stays for the backward pass. A fused loss does not help.
-    head.forward.push_back(counted(stack.operators, Operator::log_softmax, logits, 1,
-                                   static_cast<double>(job.rows())));
-    head.memory.saved += numbers * logits;
-    head.memory.gradient += numbers * logits;
-    head.memory.forward = numbers * logits;
-    head.backward = backward_of(head.forward, stack.operators);
+  if (job.compares_answers() && kind == CrossEntropy::fused) {
+    loss_of_pairs(head, stack.operators, numbers, static_cast<double>(job.micro_batch), t, v, h);
   } else if (kind == CrossEntropy::fused) {
     // One chunk of logits, and both gradients, which are found in the forward pass already.
     const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
@@ -233,7 +253,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     loss_in_chunks(head, stack.operators, strategy.compiled || strategy.precision.whole(),
                    kind == CrossEntropy::head_chunks, logits);
   } else {
-    loss_over_logits(head, stack, strategy, logits);
+    loss_over_logits(head, stack, strategy, job, logits);
   }
   // Kernels that take the head and the loss together bound logits on the way.
   if (model.caps_logits && kind != CrossEntropy::fused)

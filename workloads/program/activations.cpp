@@ -81,6 +81,14 @@ void Activations::before(std::size_t visit) {
   fetch(static_cast<std::int16_t>(now.layer - 1));
 }
 
+// Returns what a unit of a frozen model has at a time. Probabilities are there beside the logits
+// that they come from.
+double passing_of_frozen(const Unit& unit) {
+  const Unit::Memory& memory = unit.memory;
+  return unit.role == Role::loss ? memory.forward + memory.saved
+                                 : std::max(memory.forward, memory.saved);
+}
+
 // Keeps account of what a unit holds. What it keeps lives from its forward pass on, what it needs
 // beyond that from its recomputation on; both go with its backward pass, or wait with the gradient
 // of its result for the weights. A result that was kept for the recomputation alone goes there.
@@ -94,8 +102,8 @@ void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
   }
   // A reference model keeps nothing; what a unit makes is gone with the next.
   const double passing = now.phase == Phase::backward ? unit.memory.backward
-                         : now.frozen ? std::max(unit.memory.forward, unit.memory.saved)
-                                      : unit.memory.forward;
+                         : now.frozen                 ? passing_of_frozen(unit)
+                                                      : unit.memory.forward;
   const double piece = unit.memory.piece > 0 ? unit.memory.piece : passing;
   const auto pieces = passing > 0 ? static_cast<std::int64_t>(std::ceil(passing / piece)) : 0;
   const auto bytes = [&](std::int64_t i) {

@@ -49,6 +49,28 @@ void check_condition(const Table& when, const std::string& key,
 
 }  // namespace
 
+std::optional<std::array<int, 3>> numbers_of_release(std::string_view text) {
+  std::array<int, 3> numbers{};
+  if (text.starts_with('v')) text.remove_prefix(1);
+  const char *at = text.data(), *const end = at + text.size();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto [next, failed] = std::from_chars(at, end, numbers[i]);
+    if (failed != std::errc{} || numbers[i] < 0)
+      return i > 1 ? std::optional(numbers) : std::nullopt;  // 1.0.dev3
+    at = next;
+    if (at == end) return numbers;
+    if (*at != '.') return i > 0 ? std::optional(numbers) : std::nullopt;  // 2.0rc1, 0.1.0+cu121
+    ++at;
+  }
+  return numbers;
+}
+
+bool within_releases(std::string_view release, std::string_view from, std::string_view before) {
+  const auto at = numbers_of_release(release), first = numbers_of_release(from),
+             end = numbers_of_release(before);
+  return at && (!first || *first <= *at) && (!end || *at < *end);
+}
+
 std::vector<Default> read_defaults(const Table& file, const std::string& origin) {
   std::vector<Default> defaults;
   if (!file.has("defaults")) return defaults;
@@ -61,8 +83,8 @@ std::vector<Default> read_defaults(const Table& file, const std::string& origin)
         check_condition(*when, key, made.when.back().second);
       }
     for (const std::string& part : made.set.keys())
-      if (part != "job" && part != "strategy" && part != "engine")
-        made.set.problem(part, "a default is a key of job or strategy, or the engine");
+      if (part != "job" && part != "strategy" && part != "engine" && part != "releases")
+        made.set.problem(part, "a default is a key of job, strategy or releases, or the engine");
     defaults.push_back(std::move(made));
   }
   return defaults;

@@ -6,6 +6,7 @@
 //       source: where that stands
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ using Facts = std::function<std::optional<std::string>(std::string_view fact)>;
 
 // The entries of `defaults:`, none when the file has no such list. They are views into the file.
 std::vector<Default> read_defaults(const Table& file, const std::string& origin);
+
+// Returns the numbers of a release, "0.5.2.post1" as 0, 5, 2; nothing for what is none.
+std::optional<std::array<int, 3>> numbers_of_release(std::string_view text);
+// Returns whether a release is neither before the first nor after all before the second; "": any.
+bool within_releases(std::string_view release, std::string_view from, std::string_view before);
 
 // Lays them under the scenario. Of two entries that say a key the one that stands first does it,
 // whichever of them comes to apply later.

@@ -119,6 +119,7 @@ Stack read_stack(const Table& table) {
   stack.title = table.text("title");
   operators_of_stack(table);
   table.text_or("note", "");
+  table.texts_or("releases");  // of programs that it runs, which the defaults ask for
   if (table.has("vendor")) stack.vendor = table.choice("vendor", {"amd", "nvidia"});
   read_defaults(table, "");
   read_row_vocabulary(table);

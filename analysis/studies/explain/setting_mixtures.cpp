@@ -1,13 +1,17 @@
 #include "analysis/studies/explain/setting_mixtures.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <tuple>
 
 #include "analysis/studies/predict/draws.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/key_differences.hpp"
+#include "scenarios/read/releases.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -48,6 +52,11 @@ DifferingSetting setting_between(const std::string& data, const ScenarioSource& 
                            .said_a = pair.a && pair.a->said,
                            .said_b = pair.b && pair.b->said,
                            .matters = matters(pair)};
+  // A side without a release has the one that is taken.
+  if (pair.either().block == releases_block)
+    for (const auto& [side, value, text] : {std::tuple{&pair.a, &setting.a, &setting.text_a},
+                                            std::tuple{&pair.b, &setting.b, &setting.text_b}})
+      if (!*side) *text = *value = assumed_release(data, std::string(pair.either().facts->name));
   if (setting.key == "model") {
     setting.a = from_anywhere(data, a, setting.a);
     setting.b = from_anywhere(data, b, setting.b);
@@ -65,6 +74,29 @@ void leave_out_what_follows_node(std::vector<DifferingSetting>& settings) {
   if (std::ranges::none_of(settings, is_node)) return;
   std::erase_if(settings, [&](const DifferingSetting& each) {
     return !each.said_a && !each.said_b && each.key.starts_with("cluster.") && !is_node(each);
+  });
+}
+
+// Where releases differ, what they say follows from them.
+void leave_out_what_follows_releases(const ScenarioSource& a, const ScenarioSource& b,
+                                     std::vector<DifferingSetting>& settings) {
+  const std::string front = fmt::format("{}.", releases_block);
+  const auto is_release_key = [&](const DifferingSetting& each) {
+    return each.key.starts_with(front);
+  };
+  if (std::ranges::none_of(settings, is_release_key)) return;
+  const auto follows = [](const Scenario& scenario, const std::string& key) {
+    const auto said = std::ranges::find(scenario.said, key, &SaidKey::path);
+    return said != scenario.said.end() && is_of_release(said->origin);
+  };
+  const auto nobody = [](const Scenario& scenario, const std::string& key) {
+    const auto said = std::ranges::find(scenario.said, key, &SaidKey::path);
+    return said == scenario.said.end() || !said->origin.source.empty();
+  };
+  std::erase_if(settings, [&](const DifferingSetting& each) {
+    const bool of_a = follows(a.scenario, each.key), of_b = follows(b.scenario, each.key);
+    return !is_release_key(each) && (of_a || of_b) && (of_a || nobody(a.scenario, each.key)) &&
+           (of_b || nobody(b.scenario, each.key));
   });
 }
 
@@ -153,6 +185,7 @@ std::vector<DifferingSetting> differing_settings(const std::string& data, const 
     if (!shows_elsewhere(pair.either().path()))
       settings.push_back(setting_between(data, a, b, pair));
   leave_out_what_follows_node(settings);
+  leave_out_what_follows_releases(a, b, settings);
   add_given_constants(a.scenario, b.scenario, settings);
   return settings;
 }

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <utility>
 
 #include "scenarios/foreign/table/assumed.hpp"
+#include "scenarios/foreign/table/source_release.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
+#include "scenarios/read/releases.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"
@@ -251,8 +254,30 @@ bool MappedSource::says(std::string_view key) {
 }
 
 std::string MappedSource::text(std::string_view key, std::string_view fallback) {
-  const Leaf* leaf = use(key);
-  return leaf == nullptr ? std::string(fallback) : plain_value(leaf->holder, leaf->key);
+  if (const Leaf* leaf = use(key)) return plain_value(leaf->holder, leaf->key);
+  const auto means = left_out_.find(key);
+  return means == left_out_.end() ? std::string(fallback) : means->second.value;
+}
+
+void MappedSource::take_releases(const std::vector<std::string>& programs) {
+  std::vector<std::string> keys;
+  for (const Leaf& leaf : leaves_)
+    if (!leaf.empty) keys.push_back(leaf.name);
+  std::map<std::string, FoundRelease> below;  // that these run on
+  for (const std::string& program : programs) {
+    auto found = release_around(question_, program, keys);
+    if (const auto known = below.find(program); !found && known != below.end())
+      found = known->second;
+    if (!found && program != programs.front()) continue;
+    const std::string release = found ? found->release : assumed_release(question_.data, program);
+    for (auto& [other, runs] : releases_below(question_.data, program, release))
+      below.try_emplace(other, FoundRelease{runs, release_origin(program, release)});
+    for (auto& [key, value] : release_words(question_.data, program, release))
+      left_out_.try_emplace(key, std::move(value), release_origin(program, release));
+    if (found)
+      result_.lines.push_back(
+          {fmt::format("{}.{}", releases_block, program), release, found->where, 0, ""});
+  }
 }
 
 bool MappedSource::on(std::string_view key, bool fallback) {
@@ -301,6 +326,9 @@ void MappedSource::put(std::string_view path, std::string value, std::string_vie
   result_.lines.push_back({std::string(path), std::move(value),
                            leaf == nullptr ? std::string(key) : leaf->path,
                            leaf == nullptr ? line_of_block(key) : leaf->line, std::move(remark)});
+  if (const auto means = left_out_.find(key); leaf == nullptr && means != left_out_.end())
+    result_.lines.back().remark =
+        fmt::format("{} is absent", std::exchange(result_.lines.back().key, means->second.origin));
 }
 
 void MappedSource::put_precision(std::string_view key, const std::string& word,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,6 +77,11 @@ class MappedSource {
   // file that that one goes on from in turn.
   std::string inherit(const std::string& file);
 
+  // Takes the releases of programs that the file is run by, its own first: what leaving out keys
+  // means follows from them. The release is what the command line, the file, files beside it or
+  // keys that few releases have say; of the first one, else, the one that is taken.
+  void take_releases(const std::vector<std::string>& programs);
+
   // ---- what becomes of it ----
   // The model that is named there: of the catalogue, a folder, or what an earlier run wrote.
   void put_model(std::string_view key);
@@ -132,6 +138,10 @@ class MappedSource {
   NamesOfKeys names_;
   std::vector<MappedKey> mapped_;
   std::string model_key_;  // what names the model
+  struct WordOfRelease {
+    std::string value, origin;
+  };
+  std::map<std::string, WordOfRelease, std::less<>> left_out_;  // what keys mean then
   std::vector<FileVariable> variables_;
   std::vector<Document> inherited_;  // which leaves look into
   std::vector<Leaf> leaves_;

@@ -21,11 +21,17 @@ bool ends_at(std::string_view path, std::size_t depth) {
   return static_cast<std::size_t>(std::count(path.begin(), path.end(), '.')) == depth;
 }
 
+// What stands in the place of a key is an option, a release, or a file beside the source.
+bool is_key(const std::string& key) {
+  return !key.empty() && !key.starts_with('-') && !key.starts_with("release ") &&
+         !key.starts_with("beside ");
+}
+
 std::string comment_of(const TranslatedLine& line) {
   std::string text = line.key;
   if (line.line > 0)
     text += fmt::format(", line {}", line.line);
-  else if (!line.key.empty() && !line.key.starts_with('-'))
+  else if (is_key(line.key))
     text += " is absent";
   if (!text.empty() && !line.remark.empty()) text += ": ";
   return text + line.remark;
@@ -65,7 +71,7 @@ std::string comment_block(const std::string& text) {
 // Returns the source of a line as `show` says it.
 std::string source_of(const Translation& translation, const TranslatedLine& line) {
   if (line.key.empty()) return "taken";
-  if (line.key.starts_with('-')) return line.key;
+  if (!is_key(line.key)) return line.key;
   return line.line > 0 ? fmt::format("{}:{}", translation.file, line.line)
                        : fmt::format("{}: no {}", translation.file, line.key);
 }

@@ -182,7 +182,7 @@ Vocabulary vocabulary_of(const std::string& data) {
           {"strategy.precision", names_on(data, precision_shelf)},
           {"strategy.recompute_modules", std::move(modules)},
           {"strategy.lora.modules", {"[q_proj, v_proj]", "[o_proj]", "[gate_proj]", "[nowhere]"}},
-          {"strategy.deepspeed_version", {"0.5.10", "0.16.0", "0.17.6", "0.18.6", "0.19.7"}},
+          {"releases.deepspeed", {"0.5.10", "0.16.0", "0.17.6", "0.18.6", "0.19.7"}},
           {"strategy.pipeline_parallel.layers", {"[1, 1]", "[1, 2]", "[2, 2]", "[1, 1, 1, 1]"}},
           {"recipe", names_on(data, recipe_shelf)},
           {"job.method", {"sft", "dpo", "kto"}},

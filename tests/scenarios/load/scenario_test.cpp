@@ -357,7 +357,7 @@ TEST_CASE("a release of DeepSpeed stands for what it does", "[scenarios]") {
     const std::string file = folder.file("scenario.yaml");
     put_bytes(file,
               "name: n\nmodel: llama-3.1-8b\ncluster: {node: h100-8}\nstack: deepspeed-hf\n"
-              "job: {sequence: 128}\nstrategy: {zero: 3, deepspeed_version: " +
+              "job: {sequence: 128}\nstrategy: {zero: 3}\nreleases: {deepspeed: " +
                   version + "}\n");
     return load_scenario(STEPSIM_SOURCE_DATA, file).strategy.zero;
   };
@@ -373,6 +373,10 @@ TEST_CASE("a release of DeepSpeed stands for what it does", "[scenarios]") {
   CHECK_FALSE(keys("0.19").counts_in_hooks);
   CHECK(keys("0.19.6").clears_in_sub_groups);
   CHECK_FALSE(keys("0.20.0").clears_in_sub_groups);
-  CHECK(problems(any_job, "{zero: 3, deepspeed_version: new}") ==
-        Said{"6: strategy.deepspeed_version: expected numbers with dots, such as 0.18.5"});
+  CHECK_FALSE(keys("0.15.1").loses_sums);
+  CHECK(keys("0.15.2").loses_sums);
+  CHECK_FALSE(keys("0.19.0").loses_sums);
+  CHECK(problems(any_job, "{zero: 3}\nreleases: {deepspeed: new, deepspeeed: 0.1}") ==
+        Said{"7: releases.deepspeed: expected numbers with dots, such as 0.17.4, found \"new\"",
+             "7: releases.deepspeeed: no program \"deepspeeed\" (did you mean \"deepspeed\"?)"});
 }

@@ -80,8 +80,8 @@ void Zero3Update::update_on_device(double part) {
     rows.insert(rows.begin(),
                 {"flatten", KernelClass::memory, 0, (3 * writer_.number_bytes() + 4) * part, 2});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
-  hold_while_updating(writer_, update, cost);
   if (split) {
+    hold_while_updating(writer_, update, cost);
     if (s.parameter_place != Offload::none)
       writer_.traffic(Plan::to_host, {writer_.number_bytes() * part}, Cause::offload_transfer,
                       "parameters_to_host", {update});
@@ -89,10 +89,14 @@ void Zero3Update::update_on_device(double part) {
   }
   const double flat = gradient_bytes(s) * part;
   const double fp32 = flat < 4 * part ? 4 * part : 0;
+  // The flat gradient goes when it is cast; what operators of the update make comes on top of the
+  // cast one.
   writer_.allocate(update, Held::flat_gradient, flat);
   writer_.allocate(update, Held::fp32_gradient, fp32);
+  if (fp32 > 0) writer_.release(update, Held::flat_gradient, flat);
+  hold_while_updating(writer_, update, cost);
+  if (fp32 == 0) writer_.release(update, Held::flat_gradient, flat);
   writer_.release(update, Held::fp32_gradient, fp32);
-  writer_.release(update, Held::flat_gradient, flat);
   stop_behind_update(writer_, 1);
 }
 

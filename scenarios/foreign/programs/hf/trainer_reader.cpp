@@ -16,7 +16,9 @@ TrainerReader::TrainerReader(const SourceQuestion& question, const Document& sou
                              const TrainerProgram& program)
     : question_(question),
       program_(program),
-      source_(question, source, program.name, program.table) {}
+      source_(question, source, program.name, program.table) {
+  source_.take_releases(program_.releases);
+}
 
 void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
   source_.put_model(program_.model_key);
@@ -139,7 +141,8 @@ void TrainerReader::read_loaded() {
   // bits leave the other tensors in 16.
   const bool half = said == "auto" || is_half(said) || source_.on("load_in_8bit") ||
                     (said.empty() && source_.root().has("unsloth"));
-  const bool adapters = source_.on("use_peft"), few_bits = source_.on("load_in_4bit");
+  const bool adapters = source_.on("use_peft"),
+             few_bits = source_.on("load_in_4bit") || !source_.on("autocast_adapter_dtype", true);
   // peft keeps adapters in 32 bits, and TRL in 16 beside 4.
   put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
              adapters ? "load_in_4bit" : key);

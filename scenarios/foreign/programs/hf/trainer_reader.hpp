@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "scenarios/foreign/programs/accelerate/accelerate.hpp"
 #include "scenarios/foreign/programs/hf/trl_grpo.hpp"
@@ -47,6 +48,8 @@ struct TrainerProgram {
   std::string_view accelerate_files{};
   // The trainer of transformers, or a loop over PyTorch: in 32 bits unless it is told otherwise.
   bool plain = false;
+  // Programs whose releases decide, its own first.
+  std::vector<std::string> releases{"transformers", "peft", "deepspeed"};
 };
 
 // This is what it calls the length of the run, and whether it stores what the reference finds.

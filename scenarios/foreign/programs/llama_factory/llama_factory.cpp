@@ -78,7 +78,7 @@ void read_factory_kernels(TrainerReader& reader, bool liger) {
     if (narrow) reader.read_narrow_gather("fp8_enable_fsdp_float8_all_gather");
   }
   if (reader.pairs())
-    source.put("strategy.cross_entropy", "logits_16", "stage", "of pairs, over all logits");
+    source.put("strategy.cross_entropy", "logits", "stage", "of pairs, over all logits in 32 bits");
   else
     source.put("strategy.cross_entropy", liger ? "fused" : "logits", "enable_liger_kernel");
 }
@@ -124,7 +124,8 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
                         .length_key = "cutoff_len",
                         .length = 2048,
                         .packs = stage == "pt" || is_yes(source.root().text_or("neat_packing", "")),
-                        .loads = TrainerProgram::Loads::raised});
+                        .loads = TrainerProgram::Loads::raised,
+                        .releases = {"llama-factory", "transformers", "peft", "deepspeed"}});
   MappedSource& words = reader.source();
   const bool liger = words.on("enable_liger_kernel");
   reader.read_surroundings(liger, "enable_liger_kernel");

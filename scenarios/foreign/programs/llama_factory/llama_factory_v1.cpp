@@ -142,7 +142,7 @@ Translation translate_llama_factory_v1(const SourceQuestion& question, const Doc
                 in_small_letters(source.text("optim_config.name", "adamw")), sharding);
   if (!source.on("bf16", true)) source.without("bf16", "taken as bf16 over 32-bit parameters");
   put_attention(source, "flash_attn", source.text("flash_attn", "sdpa"), false);
-  source.put("strategy.cross_entropy", pairs ? "logits_16" : "logits", "");
+  source.put("strategy.cross_entropy", "logits", "");
   read_v1_adapter(source);
   read_v1_context(source);
   source.put_mapped();

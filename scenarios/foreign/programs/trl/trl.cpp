@@ -39,16 +39,23 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   if (reader.grpo()) return;  // probabilities of tokens are found as the stack does it
   const std::string loss = source.text("loss_type");
   const bool fused = liger || source.on("use_liger_loss");
-  if (reader.pairs())
-    source.put("strategy.cross_entropy", fused ? "fused" : "logits_16",
-               fused ? "use_liger_kernel" : "", fused ? "" : "of pairs, over all logits");
-  else if (plain && !fused)
+  if (reader.pairs()) {
+    // Otherwise it hangs on who shards and on the release: the stack's defaults say it.
+    if (fused) source.put("strategy.cross_entropy", "fused", "use_liger_kernel");
+  } else if (plain && !fused) {
     source.put("strategy.cross_entropy", "logits", "", "as the model's own code finds it");
-  else if (loss == "nll" && !fused)
+  } else if (loss == "nll" && !fused) {
     source.put("strategy.cross_entropy", "logits", "loss_type");
-  else
+  } else {
     source.put("strategy.cross_entropy", "fused", fused ? "use_liger_kernel" : "loss_type",
                fused ? "" : "chunk by chunk with the head");
+  }
+}
+
+std::vector<std::string> programs_behind(bool plain) {
+  std::vector<std::string> programs{"transformers", "peft", "deepspeed"};
+  if (!plain) programs.insert(programs.begin(), "trl");
+  return programs;
 }
 
 // The first of these words that a file says, in small letters.
@@ -183,7 +190,8 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
                         .padding_free_key = "padding_free",
                         .loads = TrainerProgram::Loads::by_dtype,
                         .accelerate_files = "programs/trl/trl-accelerate",
-                        .plain = method.plain});
+                        .plain = method.plain,
+                        .releases = programs_behind(method.plain)});
   MappedSource& words = reader.source();
   const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
   reader.read_surroundings(liger, "use_liger_kernel");
