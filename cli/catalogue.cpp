@@ -39,8 +39,8 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|processors|clusters|models|stacks|optimizers|precisions|recipes|releases|"
-    "engines|"
+    "[gpus|nodes|networks|processors|clusters|models|stacks|optimizers|precisions|formats|adapters|"
+    "recipes|releases|engines|"
     "scenarios|"
     "algorithms|architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
@@ -194,6 +194,21 @@ EntryFacts precision_facts(const std::string&, const Document& document) {
   return facts;
 }
 
+EntryFacts format_facts(const std::string&, const Document& document) {
+  const WeightFormat format = read_format(document.root());
+  EntryFacts facts{fmt::format("{:.3g} bytes of a weight as it is stored", format.bytes)};
+  if (format.copy > 0)
+    facts.emplace_back("what was unpacked waits for the backward pass in 16 bits");
+  if (format.keeps_input) facts.emplace_back("its function saves what it multiplied");
+  return facts;
+}
+
+EntryFacts adapter_facts(const std::string&, const Document& document) {
+  const AdapterMethod method = read_adapter_method(document.root());
+  return {fmt::format("trains {} tensors beside a matrix, in {} products of a forward pass",
+                      method.tensors.size(), method.products.size())};
+}
+
 EntryFacts recipe_facts(const std::string&, const Document& document) {
   read_recipe(document.root());
   return default_facts(document);
@@ -223,6 +238,8 @@ constexpr std::array shelves{Kind{"gpus", gpu_shelf, gpu_facts},
                              Kind{"stacks", stack_shelf, stack_facts},
                              Kind{"optimizers", optimizer_shelf, optimizer_facts},
                              Kind{"precisions", precision_shelf, precision_facts},
+                             Kind{"formats", format_shelf, format_facts},
+                             Kind{"adapters", adapter_shelf, adapter_facts},
                              Kind{"recipes", recipe_shelf, recipe_facts},
                              Kind{"releases", release_shelf, release_facts_of},
                              Kind{"engines", engine_shelf, engine_facts}};

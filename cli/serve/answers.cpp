@@ -87,7 +87,9 @@ Records names_records(const std::string& data) {
           names("cluster.network", names_on(data, network_shelf)),
           names("cluster.processor", names_on(data, processor_shelf)),
           names("strategy.optimizer", names_on(data, optimizer_shelf)),
-          names("strategy.precision", names_on(data, precision_shelf))};
+          names("strategy.precision", names_on(data, precision_shelf)),
+          names("strategy.lora.quantised", names_on(data, format_shelf)),
+          names("strategy.lora.method", names_on(data, adapter_shelf))};
 }
 
 // Lists what a training step may be told; not what was observed of it, nor what only GRPO has.

@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, N + 1> or_stack(
 }
 constexpr auto attention_words = or_stack(attention_names);
 constexpr auto cross_entropy_words = or_stack(cross_entropy_names);
+constexpr auto adapter_type_words = or_stack(adapter_type_names);
 constexpr std::array<std::string_view, 2> activation_places{"none", "cpu"};
 
 // Reads the modules that run again instead of the core of attention alone.
@@ -263,14 +264,40 @@ constexpr std::array lora_keys{
                   .read = read_lora_modules,
                   .text = lora_modules_text,
                   .matters = [](const Strategy& s) { return !s.lora.modules.empty(); }},
-    word<&Strategy::lora, &Lora::quantised>(
-        "quantised", quantised_names,
-        "how the frozen matrices are stored: none: in 16 bits; nf4: in 4 bits, unpacked in each "
-        "pass; nf4_all: and experts that are one tensor"),
+    Key<Strategy>{
+        .facts = {.name = "method",
+                  .sentence = "what is trained beside a matrix; `stepsim list adapters` names it"},
+        .read = [](const Table& table, const KeyFacts& facts,
+                   Strategy& s) { s.lora.method.name = table.text_or(facts.name, "lora"); },
+        .text = [](const KeyFacts&, const Strategy& s) { return s.lora.method.name; },
+        .copy = [](const Strategy& from, Strategy& to) { to.lora.method = from.lora.method; }},
+    Key<Strategy>{
+        .facts = {.name = "quantised",
+                  .sentence = "how the frozen matrices are stored: none: in 16 bits; `stepsim list "
+                              "formats` names the others"},
+        .read = [](const Table& table, const KeyFacts& facts,
+                   Strategy& s) { s.lora.quantised.name = table.text_or(facts.name, "none"); },
+        .text = [](const KeyFacts&, const Strategy& s) { return s.lora.quantised.name; },
+        .copy = [](const Strategy& from,
+                   Strategy& to) { to.lora.quantised = from.lora.quantised; }},
     word<&Strategy::lora, &Lora::frozen>(
         "frozen", lora_frozen_names,
         "how what is frozen and not quantised is stored where nothing is sharded: fp32: in 32 "
-        "bits, and cast for each product"),
+        "bits, and cast for each product; with a format: what peft's "
+        "prepare_model_for_kbit_training makes of norms, embedding, head and what is between"),
+    word<&Strategy::lora, &Lora::type>(
+        "adapters", adapter_type_words,
+        "how adapters are kept and multiplied: bf16: in 16 bits; autocast: in 32, cast for "
+        "products in 16; tf32, fp32: in 32, multiplied so; stack: as the stack has them"),
+    number<&Strategy::lora, &Lora::dropout>(
+        "dropout", 0, 1, "share of an adapter's input that is dropped; any but 0 costs the same"),
+    word<&Strategy::lora, &Lora::kernels>(
+        "kernels", adapter_kernels_names,
+        "modules: adapters are modules of their own; fused: Unsloth's, Axolotl's and others' "
+        "functions around a block's matrices, whose products add"),
+    flag<&Strategy::lora, &Lora::embedding>(
+        "train_embedding", "the embedding is trained whole beside adapters (modules_to_save)"),
+    flag<&Strategy::lora, &Lora::head>("train_head", "the head is trained whole beside adapters"),
 };
 
 constexpr std::array moe_keys{
@@ -451,6 +478,9 @@ constexpr std::array fsdp_keys{
     flag<&Strategy::fsdp, &FsdpKeys::root_experts>(
         "root_experts",
         "experts of all layers are one group, gathered from their first to their last use"),
+    flag<&Strategy::fsdp, &FsdpKeys::adapter_units>(
+        "adapter_units",
+        "each matrix of an adapter is a unit of its own, as peft's wrap policy has it"),
     whole<&Strategy::fsdp, &FsdpKeys::shard>("shard", 1, most_ranks,
                                              "hsdp: GPUs that share one copy")
         .otherwise("ranks / replicate, or those of a node")

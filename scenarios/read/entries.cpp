@@ -250,6 +250,25 @@ void load_optimizer(const std::string& data, const Table& strategy, const Readin
   if (!strategy.has("optimizer_kernels") && !kernels.empty()) s.update_kernels = kernels.front();
 }
 
+void load_adapters(const std::string& data, const Table& strategy, const Readings& readings,
+                   Scenario& scenario) {
+  Lora& lora = scenario.strategy.lora;
+  const auto table = strategy.table_if("lora");
+  if (!table || lora.rank == 0) return;
+  const auto load = [&](std::string_view key, const Shelf& shelf, const std::string& name,
+                        auto read, auto& value) {
+    if (!known(*table, key, shelf.singular, name, data, {shelf})) return;
+    const std::string scope = fmt::format("{}.{}", key, name);
+    const Document document = under(open_entry(data, shelf, name), readings, scope);
+    value = read(document.root());
+    document.finish();
+    keep_constants(document, scope, scenario);
+  };
+  load("method", adapter_shelf, std::string(lora.method.name), read_adapter_method, lora.method);
+  if (lora.quantised.packs())
+    load("quantised", format_shelf, std::string(lora.quantised.name), read_format, lora.quantised);
+}
+
 void load_precision(const std::string& data, const Table& strategy, const Readings& readings,
                     bool machine, Scenario& scenario) {
   Strategy& s = scenario.strategy;

@@ -58,6 +58,9 @@ std::vector<std::string> overlay_files(const std::string& data, const Names& nam
 // The optimizer that the strategy names, with what `optimizer_kernels` says of it, or leaves out.
 void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
                     Scenario& scenario);
+// Loads what adapters are, and how the matrices beside them are stored.
+void load_adapters(const std::string& data, const Table& strategy, const Readings& readings,
+                   Scenario& scenario);
 // Loads how the strategy's products run. If `machine`, the machine was found, and has to have units
 // for them.
 void load_precision(const std::string& data, const Table& strategy, const Readings& readings,

@@ -81,7 +81,7 @@ void check_optimizer(const Table& strategy, const Strategy& s) {
 
 void check_precision(const Table& strategy, const Strategy& s) {
   const Precision& precision = s.precision;
-  if (precision.type != ProductType::bf16 && s.lora.quantised != Quantised::none)
+  if (precision.type != ProductType::bf16 && s.lora.quantised.packs() && !s.lora.quantised.narrow)
     strategy.problem("precision",
                      fmt::format("{} multiplies 16-bit weights, and lora.quantised stores them in "
                                  "4 bits",
@@ -259,6 +259,7 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
     load_entries(data, names, found, readings, scenario);
     if (root.is_mapping("strategy")) {  // what is missing is noted already
       load_optimizer(data, root.table("strategy"), readings, scenario);
+      load_adapters(data, root.table("strategy"), readings, scenario);
       load_precision(data, root.table("strategy"), readings, found.cluster, scenario);
     }
     if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);

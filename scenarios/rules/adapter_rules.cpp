@@ -50,6 +50,10 @@ void check_adapters(const Table& strategy, const Scenario& scenario) {
   const Lora& lora = scenario.strategy.lora;
   if (lora.rank == 0) return;
   check_modules(strategy, lora, scenario.model);
+  if (lora.kernels == AdapterKernels::fused && lora.method.name != "lora")
+    strategy.table("lora").problem(
+        "kernels", fmt::format("fused: functions around adapters know LoRA alone, and method is {}",
+                               lora.method.name));
   const StepInput input = step_input(scenario);
   if (!strategy.sound() || trains_something(input, lora.targets)) return;
   std::vector<std::string> others;

@@ -100,6 +100,28 @@ TEST_CASE("every optimizer's file loads and names its sources", "[laws]") {
   }
 }
 
+TEST_CASE("every format's and every adapter's file loads and names its sources", "[laws]") {
+  for (const std::string& name : names_on(data, format_shelf)) {
+    CAPTURE(name);
+    const Document document = open_entry(data, format_shelf, name);
+    const WeightFormat format = read_format(document.root());
+    CHECK_NOTHROW(document.finish());
+    check_constants(document.constants());
+    CHECK(format.name == name);
+    CHECK(format.packs());
+    CHECK((format.backward.kernels > 0 || format.copy > 0 || format.narrow));
+  }
+  for (const std::string& name : names_on(data, adapter_shelf)) {
+    CAPTURE(name);
+    const Document document = open_entry(data, adapter_shelf, name);
+    const AdapterMethod method = read_adapter_method(document.root());
+    CHECK_NOTHROW(document.finish());
+    check_constants(document.constants());
+    CHECK(method.name == name);
+    CHECK_FALSE(method.tensors.empty());
+  }
+}
+
 TEST_CASE("each constant of each node can be asked at both ends of its range", "[laws]") {
   for (const std::string& name : names_on(data, node_shelf)) {
     CAPTURE(name);

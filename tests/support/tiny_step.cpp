@@ -120,6 +120,16 @@ Optimizer optimizer_called(std::string_view name) {
   return read_optimizer(file.root());
 }
 
+WeightFormat format_called(std::string_view name) {
+  const Document file = open_entry(STEPSIM_SOURCE_DATA, format_shelf, name);
+  return read_format(file.root());
+}
+
+AdapterMethod adapter_called(std::string_view name) {
+  const Document file = open_entry(STEPSIM_SOURCE_DATA, adapter_shelf, name);
+  return read_adapter_method(file.root());
+}
+
 Model tiny_model(std::int64_t experts) {
   Model model;
   model.name = "tiny";

@@ -19,6 +19,9 @@ Model tiny_model(std::int64_t experts = 0);
 
 // Returns an optimizer of the catalogue.
 Optimizer optimizer_called(std::string_view name);
+// Formats of frozen weights, and methods of adapters, as the files of workloads/ have them.
+WeightFormat format_called(std::string_view name);
+AdapterMethod adapter_called(std::string_view name);
 
 struct TinyStep {
   Cluster cluster;

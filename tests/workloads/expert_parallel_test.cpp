@@ -241,7 +241,7 @@ TEST_CASE("ranks that repeat a layer's tokens run whole experts on them", "[work
 
 TEST_CASE("adapters beside experts are trained, the experts are not", "[workloads]") {
   TinyStep step = spread(Sharding::fsdp, 1);
-  step.strategy.lora = {4, LoraTargets::all, Quantised::none};
+  step.strategy.lora = {4, LoraTargets::all};
   const double h = static_cast<double>(step.model.hidden);
   const double w = static_cast<double>(step.model.experts->width), n = 8, rank = 4;
   double adapters = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr double t = 128, h = 64, q = 64, kv = 32, w = 192, rank = 4, half = 2;
 
 TinyStep adapted(Sharding sharding, LoraTargets targets = LoraTargets::linear,
-                 Quantised quantised = Quantised::none) {
+                 const WeightFormat& quantised = {}) {
   TinyStep step = tiny_step(sharding);
   step.strategy.lora = {4, targets, quantised};
   return step;
@@ -109,7 +109,7 @@ TEST_CASE("matrices in four bits take a quarter of the memory and are unpacked i
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero0);
   step.model.hidden = step.model.feed_forward.width = 1024;
-  step.strategy.lora = {4, LoraTargets::linear, Quantised::none};
+  step.strategy.lora = {4, LoraTargets::linear};
   const auto layer = [&] { return units_of(step.input()).layers.front(); };
   const auto stored = [](const std::vector<Unit>& units) {
     double sum = 0;
@@ -118,7 +118,7 @@ TEST_CASE("matrices in four bits take a quarter of the memory and are unpacked i
     return sum;
   };
   const std::vector<Unit> plain = layer();
-  step.strategy.lora.quantised = Quantised::nf4;
+  step.strategy.lora.quantised = format_called("nf4");
   const std::vector<Unit> packed = layer();
   // Half a byte, a byte for each 64 weights, four bytes for each 256 of those.
   const double bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
@@ -141,16 +141,16 @@ TEST_CASE("experts that are one tensor are in four bits only where that is said"
   step.model.hidden = 1024;
   step.model.experts = Experts{.count = 4, .per_token = 2, .width = 512, .fused = true};
   step.strategy.experts.kernel = MoeKernel::grouped;
-  const auto experts = [&](Quantised quantised) {
+  const auto experts = [&](const WeightFormat& quantised) {
     step.strategy.lora = {4, LoraTargets::linear, quantised};
     const std::vector<Unit> layer = units_of(step.input()).layers.front();
     return *std::find_if(layer.begin(), layer.end(),
                          [](const Unit& unit) { return unit.kind == TensorClass::expert; });
   };
-  const Unit plain = experts(Quantised::none), all = experts(Quantised::nf4_all);
+  const Unit plain = experts(WeightFormat{}), all = experts(format_called("nf4_all"));
   const double bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256), weights = 4 * 3 * 1024 * 512;
   CHECK_THAT(plain.elements(), exactly(weights));
-  CHECK_THAT(experts(Quantised::nf4).elements(), exactly(weights));
+  CHECK_THAT(experts(format_called("nf4")).elements(), exactly(weights));
   CHECK_THAT(all.elements(), exactly(weights * bytes / half));
   // Unpacked once, and kept for the backward pass of the model's own products.
   CHECK_THAT(all.memory.saved - plain.memory.saved, exactly(weights * half));
@@ -217,7 +217,7 @@ TEST_CASE("the host reads for an adapter what its stack says", "[workloads]") {
 
 TEST_CASE("shared experts have adapters unless their stack leaves them out", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
-  step.strategy.lora = {4, LoraTargets::linear, Quantised::none};
+  step.strategy.lora = {4, LoraTargets::linear};
   constexpr double shared = 48;
   step.model.experts->shared_width = static_cast<std::int64_t>(shared);
   const double before = trained(step);
@@ -243,7 +243,7 @@ TEST_CASE("stages have adapters of their own layers", "[workloads]") {
 TEST_CASE("beside experts that ranks have of their own, each rank has its experts' adapters",
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero1, tiny_model(8));
-  step.strategy.lora = {4, LoraTargets::all, Quantised::none};
+  step.strategy.lora = {4, LoraTargets::all};
   step.strategy.experts.kernel = MoeKernel::grouped;
   const Shares alone = step.rank().shares;
   step.strategy.experts.parallel = 4;
@@ -260,7 +260,7 @@ TEST_CASE("beside experts that ranks have of their own, each rank has its expert
 
 TEST_CASE("modules around adapters and around matrices in four bits take the host in each pass",
           "[workloads]") {
-  TinyStep step = adapted(Sharding::zero0, LoraTargets::linear, Quantised::nf4);
+  TinyStep step = adapted(Sharding::zero0, LoraTargets::linear, format_called("nf4"));
   step.stack.host.adapter_call.value = Seconds{70e-6};
   step.stack.host.unpack_call.value = Seconds{110e-6};
   const auto calls = [&](Phase phase) {
@@ -304,10 +304,130 @@ TEST_CASE("what is frozen in 32 bits is twice as large, and cast for each produc
   const double matrices = 2 * h * q + 2 * h * kv + 3 * h * w;
   CHECK_THAT(cast(), exactly((4 + 2) * matrices));
   // In four bits there is nothing to cast, but norms, embedding and head are as wide.
-  step.strategy.lora.quantised = Quantised::nf4;
+  step.strategy.lora.quantised = format_called("nf4");
   CHECK(cast() == 0);
   // An engine that shards has cast everything before.
-  step.strategy.lora.quantised = Quantised::none;
+  step.strategy.lora.quantised = WeightFormat{};
   step.strategy.sharding = Sharding::zero2;
   CHECK_THAT(frozen(), exactly(narrow));
+}
+
+namespace {
+
+// The device's seconds of one layer's passes, and what it saves.
+struct LayerWork {
+  double seconds = 0, saved = 0, host = 0;
+};
+
+LayerWork work_of(const TinyStep& step) {
+  LayerWork sum;
+  const StepInput input = step.input();
+  const std::vector<Unit> layer = units_of(input).layers.front();
+  for (const Unit& unit : layer) {
+    sum.seconds += device_time(step.cluster.gpu, step.stack, unit.forward, false).value +
+                   device_time(step.cluster.gpu, step.stack, unit.backward, true).value;
+    sum.saved += unit.memory.saved;
+    for (const Phase phase : {Phase::forward, Phase::backward})
+      sum.host += module_calls(input, {.unit = &unit, .phase = phase}).value;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("each method and each way to run adapters costs what its code does", "[workloads]") {
+  TinyStep step = adapted(Sharding::zero0);
+  step.stack.host.adapter_call.value = Seconds{70e-6};
+  const LayerWork plain = work_of(step);
+  SECTION("DoRA takes more than LoRA") {
+    step.strategy.lora.method = adapter_called("dora");
+    const LayerWork dora = work_of(step);
+    CHECK(dora.seconds > plain.seconds);
+    CHECK(dora.saved > plain.saved);
+    CHECK(dora.host > plain.host);
+  }
+  SECTION("LoRA out of its file is LoRA") {
+    step.strategy.lora.method = adapter_called("lora");
+    CHECK(work_of(step).seconds == plain.seconds);
+  }
+  SECTION("a vector beside a matrix has no product") {
+    step.strategy.lora.method = adapter_called("ia3");
+    CHECK_THAT(trained(step), exactly(3 * (q + 2 * kv + h + 2 * w + h)));
+    CHECK(work_of(step).seconds < plain.seconds);
+  }
+  SECTION("in one function with the matrices they are no slower") {
+    step.strategy.lora.kernels = AdapterKernels::fused;
+    const LayerWork fused = work_of(step);
+    CHECK(fused.seconds <= plain.seconds);
+    CHECK(fused.host < plain.host);
+  }
+  SECTION("dropout writes a mask and a copy of each input, and keeps both") {
+    step.strategy.lora.dropout = 0.1;
+    const LayerWork dropped = work_of(step);
+    CHECK(dropped.seconds > plain.seconds);
+    CHECK(dropped.saved > plain.saved);
+    step.strategy.lora.dropout = 0.2;
+    CHECK(work_of(step).seconds == dropped.seconds);
+  }
+  SECTION("32 bits cost more than a cast to 16") {
+    step.strategy.lora.type = AdapterType::autocast;
+    const LayerWork cast = work_of(step);
+    step.strategy.lora.type = AdapterType::fp32;
+    const LayerWork wide = work_of(step);
+    CHECK(plain.seconds < cast.seconds);
+    CHECK(cast.seconds < wide.seconds);
+    CHECK(cast.saved < wide.saved);
+  }
+}
+
+TEST_CASE("no format needs more memory for weights than 16 bits", "[workloads]") {
+  for (const char* name : {"nf4", "nf4_single", "fp4", "gptq", "gptq_triton", "awq", "hqq", "int8"}) {
+    CAPTURE(name);
+    TinyStep step = adapted(Sharding::zero0);
+    const auto held = [&] {
+      double bytes = 0;
+      const std::vector<Unit> layer = units_of(step.input()).layers.front();
+      for (const Unit& unit : layer) bytes += half * unit.elements();
+      return bytes;
+    };
+    const double plain = held();
+    const LayerWork before = work_of(step);
+    step.strategy.lora.quantised = format_called(name);
+    CHECK(held() < plain);
+    CHECK(work_of(step).seconds > before.seconds);
+  }
+}
+
+TEST_CASE("under peft's wrap policy each matrix of an adapter is gathered by itself",
+          "[workloads]") {
+  TinyStep step = adapted(Sharding::fsdp);
+  step.strategy.fsdp.version = 1;
+  const auto gathers = [&](Cause cause) {
+    return sum_of(build_step(step.input(), Folding::automatic).graph, OpKind::collective, cause);
+  };
+  step.strategy.lora.kernels = AdapterKernels::fused;  // these are no units of FSDP
+  const Sum few = gathers(Cause::gather_bytes);
+  step.strategy.lora.kernels = AdapterKernels::modules;
+  step.strategy.fsdp.adapter_units = true;
+  const Sum many = gathers(Cause::gather_bytes);
+  CHECK(many.count >= few.count + 3 * 7 * 2 * 2);  // layers, adapters, matrices, passes
+  CHECK_THAT(gathers(Cause::gradient_reduce).bytes, exactly(4 * trained(step)));
+}
+
+TEST_CASE("one flat tensor of trained and frozen weights has gradients of both", "[workloads]") {
+  TinyStep step = adapted(Sharding::fsdp);
+  const double frozen = backward_flops(step);
+  step.strategy.fsdp.version = 1;
+  CHECK(backward_flops(step) > 1.5 * frozen);
+  const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+  CHECK(sum_of(graph, OpKind::collective, Cause::gradient_reduce).bytes > 10 * trained(step));
+}
+
+TEST_CASE("embedding and head may be trained beside adapters", "[workloads]") {
+  TinyStep step = adapted(Sharding::zero0);
+  step.strategy.lora.embedding = step.strategy.lora.head = true;
+  const ModelUnits units = units_of(step.input());
+  CHECK(units.embedding.trained);
+  CHECK(units.head.back().trained);
+  CHECK_FALSE(units.head.front().trained);
 }

@@ -91,7 +91,7 @@ TEST_CASE("of adapters beside dealt experts only those of a rank's experts are i
           "[workloads]") {
   const auto sharding = GENERATE(Sharding::zero1, Sharding::zero2);
   TinyStep step = tiny_step(sharding, tiny_model(8));
-  step.strategy.lora = {4, LoraTargets::attention, Quantised::none};
+  step.strategy.lora = {4, LoraTargets::attention};
   step.strategy.experts.kernel = MoeKernel::grouped;
   const Checkpoint whole = checkpoint_of(step.rank());
   const double attention = whole.weights;

@@ -281,7 +281,7 @@ TEST_CASE("a loss over some words at a time keeps nothing and multiplies again",
   CHECK(head.forward.front().type == ProductType::tf32);
   CHECK(head.backward.back().share == 1);  // gradients in 16
   // Frozen or not: both gradients are found.
-  tiny.strategy.lora = {4, LoraTargets::linear, Quantised::none};
+  tiny.strategy.lora = {4, LoraTargets::linear};
   const Unit frozen = head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
   CHECK_THAT(flops_of(frozen.backward), exactly(flops_of(head.backward)));
 }

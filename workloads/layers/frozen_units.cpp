@@ -25,7 +25,7 @@ KernelRow cast_row(std::string_view name, double numbers) {
 
 void widen(Unit& unit) {
   const double stored = unit.elements();
-  const bool packed = unit.unpacked > 0;
+  const bool packed = unit.packed;
   if (!packed)
     for (double& tensor : unit.tensors) tensor *= bytes_32 / bytes_16;
   const auto product = std::ranges::find_if(unit.forward, multiplies);

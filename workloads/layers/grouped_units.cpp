@@ -320,6 +320,7 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
   products.insert(products.end(), sums.begin(), sums.end());
   Unit& result = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));
   result.adapter = true;
+  result.adapted = 1;
   result.backward = backward;
   result.trained = true;
   result.kind = TensorClass::expert;

@@ -53,6 +53,10 @@ struct LayerWriter {
   void norm(Role role, double heads = 1);
   void linear(Role role);
   void adapter(const Part& matrix);
+  bool pads(Role role) const;
+  void pad_columns(Unit& added, double results) const;
+  void widen_adapter(std::vector<KernelRow>& forward, std::vector<KernelRow>& backward,
+                     double inputs, double results) const;
   KernelRow lora_add(double numbers) const;
   void residual(Role role, std::string name);
 
@@ -79,6 +83,8 @@ struct LayerWriter {
   std::vector<KernelRow> backward(const std::vector<KernelRow>& forward) const;
   void quantise(Unit& unit, std::size_t matrices) const;
   void quantise_stack(Unit& unit) const;
+  void keep_packed_input(Unit& unit, double bytes) const;
+  std::vector<KernelRow> format_rows(const FormatWork& work, double numbers) const;
   // The last unit needs its input for the gradient of its weights, if they have one.
   void keeps_input(double bytes);
   void project();

@@ -166,7 +166,7 @@ Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& stra
   unit.owners = static_cast<int>(unit.tensors.size());
   unit.kind = TensorClass::embedding;
   unit.forward = {counted(stack.operators, Operator::embedding, load.tokens, h)};
-  unit.trained = strategy.lora.rank == 0;
+  unit.trained = strategy.lora.rank == 0 || strategy.lora.embedding;
   if (unit.trained)
     unit.backward = {counted(stack.operators, Operator::embedding_backward, load.tokens, h)};
   unit.plain_modules = 2;
@@ -229,7 +229,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};
   head.memory.saved = head.memory.gradient = numbers * t * h;
-  head.trained = norm.trained;
+  head.trained = norm.trained || strategy.lora.head;
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   // Ranks that gather the logits of each other's part of the vocabulary all have them all.
   const TensorParallel& tensor = strategy.tensor_parallel;

@@ -70,36 +70,8 @@ Unit& LayerWriter::unit(Role role, std::string name, std::vector<double> tensors
 }
 
 std::vector<KernelRow> LayerWriter::backward(const std::vector<KernelRow>& forward) const {
-  return frozen() ? frozen_backward_of(forward, stack.operators)
-                  : backward_of(forward, stack.operators);
-}
-
-// NF4 as bitsandbytes stores it: 4 bits, for each 64 weights a scale in 8, and for each 256 scales
-// one in 32. Each pass unpacks scales and weights into 16 bits before it multiplies.
-void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
-  if (strategy.lora.quantised == Quantised::none) return;
-  constexpr double bytes = 0.5 + 1.0 / 64 + 4.0 / 64 / 256;  // of a weight
-  double unpacked = 0;
-  for (std::size_t i = 0; i < matrices; ++i) {  // biases behind them stay as they are
-    unpacked += unit.tensors[i];
-    unit.tensors[i] *= bytes / bytes_16;
-  }
-  unit.unpacked = static_cast<int>(matrices);
-  const KernelRow row = count(Operator::unpack, unpacked);
-  unit.forward.insert(unit.forward.begin(), row);
-  unit.backward.insert(unit.backward.begin(), row);
-}
-
-// Experts that are one tensor, for which bitsandbytes has no layer: they are unpacked before the
-// product of the model's own code, which keeps what was unpacked for its backward pass.
-void LayerWriter::quantise_stack(Unit& unit) const {
-  constexpr std::size_t matrices = 2;  // what goes in, and what goes down
-  if (!frozen() || strategy.lora.quantised != Quantised::nf4_all) return;
-  double unpacked = 0;
-  for (std::size_t i = 0; i < matrices; ++i) unpacked += unit.tensors[i];
-  quantise(unit, matrices);
-  unit.backward.erase(unit.backward.begin());
-  unit.memory.saved += bytes_16 * unpacked;
+  return frozen() && !flattens_frozen(strategy) ? frozen_backward_of(forward, stack.operators)
+                                                : backward_of(forward, stack.operators);
 }
 
 void LayerWriter::norm(Role role, double heads) {
@@ -128,6 +100,7 @@ void LayerWriter::linear(Role role) {
   added.memory.gradient = bytes_16 * t() * in;
   if (!frozen()) return;
   quantise(added, 1);
+  keep_packed_input(added, bytes_16 * t() * in);
   if (in_shared_expert(role) && !stack.adapters.shared) return;
   if ((strategy.lora.targets != LoraTargets::attention || in_attention(role)) &&
       strategy.lora.chooses(matrix.name))
@@ -135,48 +108,7 @@ void LayerWriter::linear(Role role) {
 }
 
 void LayerWriter::keeps_input(double bytes) {
-  if (units.back().trained) units.back().memory.saved += bytes;
-}
-
-std::vector<KernelRow> adapter_backward(const Operators& all,
-                                        const std::vector<KernelRow>& products, double results,
-                                        double inputs) {
-  std::vector<KernelRow> backward = backward_of(products, all);
-  backward.push_back(counted(all, Operator::lora_backward, 2 * results + 3 * inputs));
-  return backward;
-}
-
-KernelRow LayerWriter::lora_add(double numbers) const {
-  return count(strategy.compiled ? Operator::lora_add_compiled : Operator::lora_add, numbers);
-}
-
-// Down to the rank and up again, scaled and added to what the frozen matrix gives.
-void LayerWriter::adapter(const Part& matrix) {
-  const double in = static_cast<double>(matrix.in), out = static_cast<double>(matrix.out);
-  const double rank = static_cast<double>(strategy.lora.rank);
-  const auto product = [&](std::string_view row, double from, double to) {
-    return stack.adapters.grouped ? grouped_gemm(row, 1, t(), from, to) : gemm(row, t(), from, to);
-  };
-  std::vector<KernelRow> rows{product("lora_down", in, rank), product("lora_up", rank, out)};
-  std::vector<KernelRow> backward = adapter_backward(stack.operators, rows, t() * out, t() * in);
-  rows.push_back(lora_add(t() * out));
-  const bool under_autocast = strategy.sharding == Sharding::zero0 && !strategy.precision.whole();
-  if (stack.adapters.casts && under_autocast && !strategy.compiled) {
-    rows.push_back(count(Operator::lora_cast, t(), in));
-    backward.push_back(count(Operator::lora_cast, t(), in));
-  }
-  Unit& added = unit(matrix.role, matrix.name + ".lora", {in * rank, rank * out}, std::move(rows));
-  added.adapter = true;
-  added.backward = backward;
-  added.trained = true;
-  added.owners = 2;
-  added.plain_modules = 2;  // the wrapper and its dropout
-  added.stops.reads = stack.adapters.reads;
-  added.memory.saved = bytes_16 * t() * rank;
-  // The adapter's way down is whole on each rank beside columns, the way up beside rows.
-  const bool of_rows = matrix.role == Role::attention_output || matrix.role == Role::mixer_out ||
-                       matrix.role == Role::down || matrix.role == Role::shared_down;
-  if (strategy.tensor_parallel.size > 1) added.common = rank * (of_rows ? out : in);
+  if (units.back().trained && !units.back().own_input) units.back().memory.saved += bytes;
 }
 
 // Writes the norm behind a block of families that have one there as well.

@@ -68,7 +68,11 @@ struct Unit {
   } stops;
   int owners = 0;           // modules that own the tensors
   int plain_modules = 0;    // modules without tensors that are called along with this one
-  int unpacked = 0;         // matrices in 4 bits that each pass unpacks
+  bool packed = false;      // its matrices are stored in few bits
+  double unpacked = 0;      // of these, by the calls that each pass makes for them
+  double adapted = 0;       // adapters, by the calls of their modules in each pass
+  double padded = 0;        // columns that its adapter puts into a wider result
+  bool own_input = false;   // an adapter saves a copy of its input that nobody shares
   double pieces = 0;        // products that the host launches one by one, for each expert
   double looped = 0;        // operators out of a library's own loop, with no module around them
   std::int64_t times = 1;   // units like this one after the other: experts of a loop
@@ -107,6 +111,8 @@ Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);
 
 CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy);
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy);
+// Returns how adapters are kept and multiplied: as the scenario says, or as the stack has it.
+AdapterType adapter_type_of(const Stack& stack, const Strategy& strategy);
 // Returns whether experts are stored in one tensor per kind of matrix.
 bool is_fused(const Experts& experts, ExpertLayout layout);
 

@@ -83,8 +83,9 @@ Seconds module_calls(const StepInput& input, const Visit& visit) {
   const Seconds singly =
       unit.pieces * host.expert_product.value + unit.looped * host.plain_launch.value;
   const double plainly = input.strategy.compiled ? 0 : 1;  // else Python is gone
-  const Seconds wrapped =
-      (unit.adapter ? 1 : 0) * host.adapter_call.value + unit.unpacked * host.unpack_call.value;
+  const Seconds wrapped = unit.adapted * host.adapter_call.value +
+                          unit.unpacked * host.unpack_call.value +
+                          (backward ? 0 : unit.padded) * host.padded_column.value;
   return (static_cast<double>(unit.owners) * each + (backward ? 2 : 1) * singly +
           plainly * wrapped + saved_hooks(input, visit)) /
          core;

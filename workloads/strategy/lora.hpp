@@ -3,9 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "workloads/strategy/adapter_method.hpp"
+#include "workloads/strategy/weight_format.hpp"
 
 namespace stepsim {
 
@@ -16,15 +20,26 @@ enum class LoraTargets : std::uint8_t {
   all,     // and experts
 };
 inline constexpr std::array<std::string_view, 3> lora_targets_names{"attention", "linear", "all"};
-enum class Quantised : std::uint8_t { none, nf4, nf4_all };
-inline constexpr std::array<std::string_view, 3> quantised_names{"none", "nf4", "nf4_all"};
 enum class LoraFrozen : std::uint8_t { bf16, fp32 };
 inline constexpr std::array<std::string_view, 2> lora_frozen_names{"bf16", "fp32"};
+// This says in which type adapters are kept and multiplied: in 16 bits; in 32, cast for products in
+// 16 by autocast; in 32, multiplied by TF32 or in 32 bits.
+enum class AdapterType : std::uint8_t { bf16, autocast, tf32, fp32 };
+inline constexpr std::array<std::string_view, 4> adapter_type_names{"bf16", "autocast", "tf32",
+                                                                    "fp32"};
+// Adapters are modules of their own, or run inside one function with their frozen matrices.
+enum class AdapterKernels : std::uint8_t { modules, fused };
+inline constexpr std::array<std::string_view, 2> adapter_kernels_names{"modules", "fused"};
 struct Lora {
   std::int64_t rank = 0;  // 0: the whole model is trained
   LoraTargets targets = LoraTargets::linear;
-  Quantised quantised = Quantised::none;  // how the frozen matrices are stored
-  LoraFrozen frozen = LoraFrozen::bf16;   // what nothing quantises
+  WeightFormat quantised{};              // how the frozen matrices are stored
+  LoraFrozen frozen = LoraFrozen::bf16;  // what nothing quantises
+  AdapterMethod method{};
+  std::optional<AdapterType> type{};  // nothing: as the stack has them
+  double dropout = 0;                 // of the input of each adapter
+  AdapterKernels kernels = AdapterKernels::modules;
+  bool embedding = false, head = false;  // these are trained whole beside adapters
   // If there are any, those targets alone have adapters whose names end with one of these; empty:
   // all.
   std::vector<std::string> modules{};

@@ -76,6 +76,7 @@ struct FsdpKeys {
   bool root_group = false;     // embedding and head together, gathered from first to last use
   bool reshard_root = false;   // given up between the two passes
   bool root_experts = false;   // those of all layers together, like the root's
+  bool adapter_units = false;  // each matrix of an adapter is gathered by itself
   // Under hsdp `shard` ranks share one copy, and there are `replicate` copies; 0 stands for a copy
   // per node, or for what is left.
   std::int64_t shard = 0;

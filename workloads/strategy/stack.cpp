@@ -76,6 +76,7 @@ Stack::HostCosts read_host(const Table& host) {
           .sync = host.constant<Seconds>("sync"),
           .module_call = or_none("module_call"),
           .adapter_call = or_none("adapter_call"),
+          .padded_column = or_none("padded_column"),
           .unpack_call = or_none("unpack_call"),
           .expert_call = or_none("expert_call"),
           .expert_kernels = or_none("expert_kernels"),
@@ -154,6 +155,7 @@ Stack read_stack(const Table& table) {
         .shared = adapters->flag_or("shared", true),
         .one_beside_experts = adapters->flag_or("one_beside_experts", false),
         .casts = adapters->flag_or("casts", false),
+        .pads = adapters->flag_or("pads", false),
     };
   stack.gradient_placeholders = table.flag_or("gradient_placeholders", false);
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);

@@ -78,6 +78,7 @@ struct Stack {
     Constant<Seconds> sync;               // read a value back: .item(), nonzero()
     Constant<Seconds> module_call{};      // a module with parameters, beside its operators
     Constant<Seconds> adapter_call{};     // an adapter's modules, beside their operators
+    Constant<Seconds> padded_column{};    // of a list of columns that becomes a tensor in each call
     Constant<Seconds> unpack_call{};      // a matrix in 4 bits, beside the kernels that unpack it
     Constant<Seconds> expert_call{};      // routing and sending tokens between ranks, each pass
     Constant<Seconds> expert_kernels{};   // the same where kernels of a library send them
@@ -148,6 +149,9 @@ struct Stack {
     bool shared = true;    // `linear` and `all` have shared experts, too
     bool one_beside_experts = false;  // `all`: not one beside each, but one beside those of a rank
     bool casts = false;  // where nothing is sharded they are in 32 bits, under autocast
+    // Those of queries, keys and values are put into the columns of one result, unless all three
+    // have one: a list of these columns becomes a tensor in each call, for which the host waits.
+    bool pads = false;
 
     friend bool operator==(const Adapters&, const Adapters&) = default;
   } adapters;

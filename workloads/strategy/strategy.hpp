@@ -158,6 +158,12 @@ constexpr bool repeats_experts(const Strategy& strategy) {
   return strategy.tensor_parallel.size > 1 && !strategy.tensor_parallel.sequence &&
          strategy.experts.tensor == 1;
 }
+// The first version of FSDP has one flat tensor of what a layer trains and what adapters leave
+// frozen: all of it gets a gradient, unless adapters are units of their own.
+inline bool flattens_frozen(const Strategy& s) {
+  return is_fsdp(s.sharding) && s.fsdp.version == 1 && !s.fsdp.adapter_units && s.lora.rank > 0 &&
+         s.lora.kernels == AdapterKernels::modules && !s.lora.quantised.packs();
+}
 constexpr std::int64_t ranks_of_embedding(const TensorParallel& tensor) {
   return tensor.divides_embedding ? tensor.size : 1;
 }

@@ -37,6 +37,8 @@ constexpr std::array further_ways = std::to_array<std::pair<const char*, const c
     {"strategy.attention", "flash"},
     {"strategy.zero_optimization.stage3_prefetch_bucket_size", "5e8"},
     {"strategy.optimizer_kernels", "fused"},
+    {"strategy.lora.kernels", "fused"},
+    {"strategy.lora.adapters", "bf16"},
     {"strategy.optimizer", "adamw_8bit"},
     {"strategy.optimizer", "adamw"},
 });
@@ -118,6 +120,11 @@ KnownChange micro_batch_change(const Job& job, const char* micro_batch) {
           std::stod(micro_batch) / static_cast<double>(job.micro_batch)};
 }
 
+// Returns whether the stack can share so, and there is more than one GPU to share among.
+bool can_shard(const Scenario& scenario, const std::string& zero) {
+  return scenario.cluster.ranks() > 1 && has_sharding(scenario.stack, zero);
+}
+
 std::string rows_text(double rows) {
   if (rows == 0.5) return "half the rows";
   if (rows == 2) return "twice the rows";
@@ -130,8 +137,7 @@ std::vector<KnownChange> known_changes(const std::string& data, const Scenario& 
   std::vector<KnownChange> all;
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
-      if (key != sharding_key || has_sharding(scenario.stack, value))
-        all.push_back({{{key, value}}});
+      if (key != sharding_key || can_shard(scenario, value)) all.push_back({{{key, value}}});
   };
   for (const char* each : micro_batches) all.push_back(micro_batch_change(scenario.job, each));
   add(surest_ways);
@@ -152,7 +158,7 @@ std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
       if (const Setting setting{key, value};
-          !says_so(keys, setting) && (key != sharding_key || has_sharding(scenario.stack, value)))
+          !says_so(keys, setting) && (key != sharding_key || can_shard(scenario, value)))
         all.push_back({setting});
   };
   add(surest_ways);

@@ -214,7 +214,8 @@ std::vector<Alternatives> shared_savers(const Scenario& scenario) {
   std::vector<Alternatives> kinds{{{{"strategy.checkpointing", "full"}}}};
   add_each(kinds, {{"strategy.cross_entropy", "fused"}, {"strategy.cross_entropy", "chunks"}});
   for (const Sharding stage : further_stages(scenario.strategy))
-    if (const std::string name{to_text(stage)}; has_sharding(scenario.stack, name))
+    if (const std::string name{to_text(stage)};
+        scenario.cluster.ranks() > 1 && has_sharding(scenario.stack, name))
       add_each(kinds, {{"strategy.zero", name}});
   const Setting optimizer{"strategy.offload.optimizer", "cpu"},
       parameters{"strategy.offload.parameters", "cpu"};

@@ -180,6 +180,8 @@ Vocabulary vocabulary_of(const std::string& data) {
           {"cluster.slow_gpus", {"[{rank: 0, speed: 0.5}]", "[{rank: 1, speed: 0.9}]"}},
           {"strategy.optimizer", names_on(data, optimizer_shelf)},
           {"strategy.precision", names_on(data, precision_shelf)},
+          {"strategy.lora.quantised", names_on(data, format_shelf)},
+          {"strategy.lora.method", names_on(data, adapter_shelf)},
           {"strategy.recompute_modules", std::move(modules)},
           {"strategy.lora.modules", {"[q_proj, v_proj]", "[o_proj]", "[gate_proj]", "[nowhere]"}},
           {"releases.deepspeed", {"0.5.10", "0.16.0", "0.17.6", "0.18.6", "0.19.7"}},

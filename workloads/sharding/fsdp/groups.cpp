@@ -23,7 +23,7 @@ bool keeps_on_host(const Strategy& strategy) {
 double frozen_width(const StepInput& input) {
   const Strategy& s = input.strategy;
   const bool wide = input.stack.fp32_frozen || s.lora.frozen == LoraFrozen::fp32;
-  const bool whole = wide && s.lora.quantised == Quantised::none && s.master_weights;
+  const bool whole = wide && !s.lora.quantised.packs() && s.master_weights;
   return whole ? 4 : s.precision.numbers;
 }
 
@@ -36,6 +36,9 @@ FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Vis
     add_call(i, visits[i]);
     if (visits[i].phase == Phase::forward) count(visits[i], groups_[calls_[call_of_[i]].group]);
   }
+  if (flattens_frozen(writer_.input().strategy))
+    for (Group& group : groups_)
+      if (group.trained > 0) group.trained = group.elements;
   std::vector<bool> called(groups_.size(), false), forward(groups_.size(), false);
   for (std::size_t i = calls_.size(); i-- > 0;) {
     const std::size_t group = calls_[i].group;
@@ -76,10 +79,23 @@ double FullyShardedGroups::sharers(const Group& group) const {
   return group.experts ? writer_.expert_sharers() : writer_.sharers();
 }
 
+// peft's wrap policy makes each leaf with trained weights a unit, here those of one adapter.
+std::size_t FullyShardedGroups::adapter_group(const Visit& visit) {
+  const auto [place, added] = adapter_groups_.try_emplace(visit.instance, groups_.size());
+  if (added) {
+    groups_.push_back({});
+    groups_.back().frozen = visit.frozen;
+    groups_.back().inside = true;
+    groups_.back().units = static_cast<double>(visit.unit->tensors.size());
+  }
+  return place->second;
+}
+
 // A layer, its experts where they are apart, the embedding, the head; or one root group for both of
 // these. A head that borrows its matrix from the embedding cannot be apart from it. Layers that are
 // wrapped without their experts leave these to the root.
 std::size_t FullyShardedGroups::group_of(const Visit& visit) {
+  if (keys_.adapter_units && visit.unit->adapter) return adapter_group(visit);
   const Model& model = writer_.input().model;
   const bool together = keys_.root_group || model.tied_embeddings;
   const bool left = keys_.root_experts && visit.unit->kind == TensorClass::expert;
@@ -187,10 +203,11 @@ void FullyShardedGroups::gather(std::size_t call) {
                            Cause::gather_bytes, "copy_in", {ready, writer_.last_host()});
   const double bytes = group.gathered_bytes;
   group.arrival = ready;
-  if (!group.experts || sharers(group) > 1)
-    group.arrival =
-        writer_.collective(group.experts ? Plan::expert_gather : Plan::all_gather, {bytes},
-                           Stream::gather, Cause::gather_bytes, "gather_group", {ready});
+  for (int unit = 0; unit < group.units; ++unit)
+    if (!group.experts || sharers(group) > 1)
+      group.arrival = writer_.collective(group.experts ? Plan::expert_gather : Plan::all_gather,
+                                         {bytes / group.units}, Stream::gather, Cause::gather_bytes,
+                                         "gather_group", {group.arrival});
   if (on_host_) writer_.release(group.arrival, Held::arrived, shard_bytes(group));
   writer_.allocate(group.arrival, cuts_out(group) ? Held::arrived : Held::gathered, bytes);
 }
@@ -252,8 +269,8 @@ void FullyShardedGroups::begin(std::size_t number) {
   if (group.elements <= 0) return;
   const auto& host = writer_.input().stack.host;
   const Seconds state_change = group.tensors * host.shard_tensor.value;
-  writer_.host(writer_.scaled(host.shard_group.value + state_change), Cause::module_hooks,
-               "unshard");
+  writer_.host(writer_.scaled(group.units * host.shard_group.value + state_change),
+               Cause::module_hooks, "unshard");
   gather(number);
   if (!group.copied_out) {
     writer_.compute_after(group.arrival);
@@ -328,10 +345,11 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   give_up_input();
   const Mark copied = keys_.version == 1 ? flattened(group) : copied_in(group);
   reduced_ = copied;
-  if (!group.experts || sharers(group) > 1)
-    reduced_ =
-        writer_.collective(group.experts ? Plan::expert_scatter : Plan::reduce_scatter, {bytes},
-                           Stream::reduce, Cause::gradient_reduce, "reduce_group", {copied});
+  for (int unit = 0; unit < group.units; ++unit)
+    if (!group.experts || sharers(group) > 1)
+      reduced_ = writer_.collective(group.experts ? Plan::expert_scatter : Plan::reduce_scatter,
+                                    {bytes / group.units}, Stream::reduce, Cause::gradient_reduce,
+                                    "reduce_group", {*reduced_});
   writer_.allocate(copied, Held::reduce_input, bytes);
   if (keys_.version == 1)
     writer_.release(*reduced_, Held::reduce_input, bytes);

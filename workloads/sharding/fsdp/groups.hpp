@@ -2,7 +2,9 @@
 // parameters, which is a layer; what stands outside the layers is a group or two of its own.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -35,6 +37,7 @@ class FullyShardedGroups {
     bool outside = false;  // of the layers
     bool experts = false;  // that not all ranks hold
     bool inside = false;   // called in the middle of a layer
+    double units = 1;      // of the framework, gathered and reduced one after the other
     double elements = 0;
     double gathered_bytes = 0;  // as it travels
     double used_bytes = 0;      // as products take it
@@ -56,6 +59,7 @@ class FullyShardedGroups {
     bool turns = false;  // the last such call of the forward pass
   };
   bool apart(const Visit& visit) const;
+  std::size_t adapter_group(const Visit& visit);
   double sharers(const Group& group) const;
   std::size_t group_of(const Visit& visit);
   void add_call(std::size_t visit, const Visit& now);
@@ -86,6 +90,7 @@ class FullyShardedGroups {
   StepWriter& writer_;
   FsdpKeys keys_;
   std::vector<Group> groups_;
+  std::map<std::uint32_t, std::size_t> adapter_groups_;  // of each instance
   std::vector<std::vector<std::size_t>> numbers_;  // [frozen][place]: group, where there is one
   std::vector<Call> calls_;
   std::size_t open_ = 0;              // the call of a layer that experts are called in

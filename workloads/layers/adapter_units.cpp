@@ -1,0 +1,266 @@
+#include <algorithm>
+#include <array>
+
+#include "workloads/layers/frozen_units.hpp"
+#include "workloads/layers/layer_writer.hpp"
+
+namespace stepsim {
+namespace {
+
+bool is_way(const AdapterProduct& product, AdapterSide depth, AdapterSide width) {
+  return product.sides == AdapterSides{AdapterSide::tokens, depth, width};
+}
+
+void append_rows(std::vector<KernelRow>& rows, const std::vector<KernelRow>& more) {
+  rows.insert(rows.end(), more.begin(), more.end());
+}
+
+// Returns whether the matrix reads what one before it has read.
+bool reads_again(Role role) {
+  return role == Role::key || role == Role::value || role == Role::up || role == Role::shared_up;
+}
+
+}  // namespace
+
+AdapterType adapter_type_of(const Stack& stack, const Strategy& strategy) {
+  if (strategy.precision.whole()) return AdapterType::bf16;
+  const bool wide = stack.adapters.casts && strategy.sharding == Sharding::zero0;
+  return strategy.lora.type.value_or(wide ? AdapterType::autocast : AdapterType::bf16);
+}
+
+std::vector<KernelRow> LayerWriter::format_rows(const FormatWork& work, double numbers) const {
+  if (work.kernels <= 0) return {};
+  KernelRow row = count(Operator::unpack, numbers);
+  row.bytes = work.bytes * numbers;
+  row.launches = work.kernels;
+  return {row};
+}
+
+// Weights in few bits are unpacked before each product, or a product of the format's own takes
+// them; a format whose backward pass has nothing to unpack keeps a copy.
+void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
+  const WeightFormat& format = strategy.lora.quantised;
+  if (!format.packs()) return;
+  double weights = 0, inputs = 0, results = 0;
+  for (std::size_t i = 0; i < matrices; ++i) {  // biases behind them stay as they are
+    weights += unit.tensors[i];
+    unit.tensors[i] *= format.bytes / bytes_16;
+  }
+  for (std::vector<KernelRow>* rows : {&unit.forward, &unit.backward})
+    for (KernelRow& row : *rows)
+      if (row.kind == KernelClass::gemm) row.share *= format.rate;
+  for (const KernelRow& row : unit.forward)
+    if (row.kind == KernelClass::gemm && row.rows > 0) {
+      inputs += row.repeats * row.rows * row.depth;
+      results += row.repeats * row.rows * row.width;
+    }
+  unit.packed = true;
+  unit.unpacked = format.calls * static_cast<double>(matrices);
+  unit.stops.reads += format.reads;
+  std::vector<KernelRow> forward = format_rows(format.forward, weights);
+  append_rows(forward, format_rows(format.input, inputs));
+  unit.forward.insert(unit.forward.begin(), forward.begin(), forward.end());
+  append_rows(unit.forward, format_rows(format.result, results));
+  const std::vector<KernelRow> backward = format_rows(format.backward, weights);
+  unit.backward.insert(unit.backward.begin(), backward.begin(), backward.end());
+  unit.memory.saved += format.copy * weights;
+}
+
+// The function of a packed matrix saves what it multiplied, which others that read the same share
+// unless each has cast it for itself.
+void LayerWriter::keep_packed_input(Unit& unit, double bytes) const {
+  if (!strategy.lora.quantised.packs() || !strategy.lora.quantised.keeps_input) return;
+  if (!reads_again(unit.role) || widens_frozen(strategy)) unit.memory.saved += bytes;
+}
+
+// Experts that are one tensor, for which libraries have no layer: they are unpacked before the
+// product of the model's own code, which keeps what was unpacked for its backward pass.
+void LayerWriter::quantise_stack(Unit& unit) const {
+  constexpr std::size_t matrices = 2;  // what goes in, and what goes down
+  if (!frozen() || !strategy.lora.quantised.stacked) return;
+  double unpacked = 0;
+  for (std::size_t i = 0; i < matrices; ++i) unpacked += unit.tensors[i];
+  quantise(unit, matrices);
+  std::erase_if(unit.backward, [](const KernelRow& row) { return row.op == Operator::unpack; });
+  unit.memory.saved += bytes_16 * unpacked;
+}
+
+std::vector<KernelRow> adapter_backward(const Operators& all,
+                                        const std::vector<KernelRow>& products, double results,
+                                        double inputs) {
+  std::vector<KernelRow> backward = backward_of(products, all);
+  backward.push_back(counted(all, Operator::lora_backward, 2 * results + 3 * inputs));
+  return backward;
+}
+
+KernelRow LayerWriter::lora_add(double numbers) const {
+  return count(strategy.compiled ? Operator::lora_add_compiled : Operator::lora_add, numbers);
+}
+
+namespace {
+
+// What runs beside a frozen matrix of these sides, in rows of each pass.
+struct AdapterRows {
+  std::vector<KernelRow> forward, backward;
+};
+
+struct AdapterShape {
+  double tokens, in, out, rank;
+  AdapterType type;
+  const Operators& operators;
+
+  double side(AdapterSide which) const {
+    const std::array<double, adapter_side_names.size()> sides{tokens, in, out, rank, 1};
+    return sides[static_cast<std::size_t>(which)];
+  }
+  double numbers(const AdapterSides& sides) const {
+    double product = 1;
+    for (const AdapterSide each : sides) product *= side(each);
+    return product;
+  }
+  // Bytes of a number that its products read and write.
+  double width() const {
+    return type == AdapterType::tf32 || type == AdapterType::fp32 ? bytes_32 : bytes_16;
+  }
+  bool casts() const { return type != AdapterType::bf16; }
+};
+
+void put_product(AdapterRows& rows, const AdapterShape& shape, const AdapterProduct& what,
+                 bool grouped) {
+  const double high = shape.side(what.sides[0]), depth = shape.side(what.sides[1]),
+               width = shape.side(what.sides[2]);
+  KernelRow row = grouped ? grouped_gemm(what.name, 1, high, depth, width)
+                          : gemm(what.name, high, depth, width);
+  if (shape.width() > bytes_16) {
+    row.bytes *= shape.width() / bytes_16;
+    row.type = shape.type == AdapterType::tf32 ? ProductType::tf32 : ProductType::fp32;
+  }
+  rows.forward.push_back(row);
+  if (what.detached) return;
+  append_rows(rows.backward, what.frozen ? frozen_backward_of({row}, shape.operators)
+                                         : backward_of({row}, shape.operators));
+}
+
+void put_stream(AdapterRows& rows, const AdapterShape& shape, const AdapterStream& what) {
+  const double bytes = shape.width() * shape.numbers(what.sides);
+  rows.forward.push_back(memory("adapter_stream", what.forward * bytes, what.kernels));
+  if (what.backward > 0)
+    rows.backward.push_back(memory("adapter_stream", what.backward * bytes, what.kernels));
+}
+
+// Dropout reads its input and writes that and a mask of bytes; so does its backward pass.
+void put_dropout(AdapterRows& rows, const AdapterShape& shape) {
+  const double wide = shape.casts() ? bytes_32 : bytes_16;
+  const KernelRow row = memory("dropout", (2 * wide + 1) * shape.tokens * shape.in, 1);
+  rows.forward.push_back(row);
+  rows.backward.push_back(row);
+}
+
+// Functions that know dropout add what adapters give by operators of their own, and mask it behind
+// the product in the backward pass (fms-acceleration's fast_lora.py).
+void put_masked_sums(AdapterRows& rows, double inputs, double results) {
+  rows.forward.push_back(memory("lora_add", 3 * bytes_16 * results, 1));
+  rows.backward.push_back(memory("lora_mask", (1 + 2 * bytes_16) * inputs, 1));
+  rows.backward.push_back(memory("lora_mask", (1 + 5 * bytes_16) * inputs, 2));
+}
+
+}  // namespace
+
+// What stands beside a frozen matrix: for LoRA down to the rank and up again, scaled and added to
+// what the matrix gives. Fused, the products themselves add.
+void LayerWriter::adapter(const Part& matrix) {
+  const Lora& lora = strategy.lora;
+  const bool fuses = lora.kernels == AdapterKernels::fused && lora.method.name == "lora";
+  const AdapterType type = fuses ? AdapterType::bf16 : adapter_type_of(stack, strategy);
+  const AdapterShape shape{t(),
+                           static_cast<double>(matrix.in),
+                           static_cast<double>(matrix.out),
+                           static_cast<double>(lora.rank),
+                           type,
+                           stack.operators};
+  AdapterRows rows;
+  double saved = 0;
+  for (const AdapterProduct& each : lora.method.products) {
+    put_product(rows, shape, each, stack.adapters.grouped);
+    if (is_way(each, AdapterSide::in, AdapterSide::rank))
+      saved += shape.width() * shape.tokens * shape.rank;
+  }
+  for (const AdapterStream& each : lora.method.streams) {
+    put_stream(rows, shape, each);
+    if (each.keeps) saved += shape.width() * shape.numbers(each.sides);
+  }
+  const double inputs = shape.tokens * shape.in, results = shape.tokens * shape.out;
+  if (fuses) {
+    rows.forward.back().bytes += bytes_16 * results;  // read, and added to
+    rows.backward.front().bytes += bytes_16 * inputs;
+    rows.forward.push_back(
+        memory("lora_cast", 3 * bytes_16 * shape.rank * (shape.in + shape.out), 2));
+    if (lora.dropout > 0) put_masked_sums(rows, inputs, results);
+  } else if (lora.method.adds) {
+    rows.backward.push_back(count(Operator::lora_backward, 2 * results + 3 * inputs));
+    rows.forward.push_back(lora_add(results));
+  }
+  const bool own = !fuses && (shape.casts() || lora.dropout > 0) && !strategy.compiled;
+  if (lora.dropout > 0) put_dropout(rows, shape);
+  if (!fuses && type == AdapterType::autocast && !strategy.compiled)
+    for (std::vector<KernelRow>* pass : {&rows.forward, &rows.backward})
+      pass->push_back(count(Operator::lora_cast, t(), shape.in));
+  if (!fuses && shape.width() > bytes_16)
+    widen_adapter(rows.forward, rows.backward, inputs, results);
+  std::vector<double> tensors;
+  for (const AdapterSides& sides : lora.method.tensors) tensors.push_back(shape.numbers(sides));
+  const int owners = static_cast<int>(tensors.size());
+  Unit& added =
+      unit(matrix.role, matrix.name + ".lora", std::move(tensors), std::move(rows.forward));
+  added.adapter = true;
+  added.adapted = fuses ? 0 : lora.method.calls;
+  added.unpacked = lora.method.unpacks ? lora.quantised.calls : 0;
+  added.backward = std::move(rows.backward);
+  added.trained = true;
+  added.owners = owners;
+  added.plain_modules = fuses ? 0 : 2;  // the wrapper and its dropout
+  added.stops.reads = stack.adapters.reads;
+  added.own_input = own;
+  if (pads(matrix.role)) pad_columns(added, results);
+  added.memory.saved = saved + (own ? shape.width() * inputs : 0) + (lora.dropout > 0 ? inputs : 0);
+  if (shape.casts() && !strategy.compiled)
+    added.memory.forward = added.memory.backward =
+        bytes_32 * (inputs + (shape.width() > bytes_16 ? results : 0));
+  // The adapter's way down is whole on each rank beside columns, the way up beside rows.
+  const bool of_rows = matrix.role == Role::attention_output || matrix.role == Role::mixer_out ||
+                       matrix.role == Role::down || matrix.role == Role::shared_down;
+  if (strategy.tensor_parallel.size > 1)
+    added.common = shape.rank * (of_rows ? shape.out : shape.in);
+}
+
+// LitGPT's layer for queries, keys and values is one: what adapters of some of them give is copied
+// into zeros as wide as all.
+bool LayerWriter::pads(Role role) const {
+  const auto chosen = [&](Role each) {
+    return has(each) && strategy.lora.chooses(part(each).name);
+  };
+  const bool one = role == Role::query || role == Role::key || role == Role::value;
+  return stack.adapters.pads && one &&
+         !(chosen(Role::query) && chosen(Role::key) && chosen(Role::value));
+}
+
+void LayerWriter::pad_columns(Unit& added, double results) const {
+  added.padded = results / t();
+  added.stops.reads += added.role == Role::query ? 1 : 0;
+  added.forward.push_back(memory("zero_pad", 4 * bytes_16 * results, 2));
+  added.backward.push_back(memory("zero_pad", 2 * bytes_16 * results, 1));
+}
+
+// Adapters in 32 bits without autocast: the input is cast once, what is scaled and added has 32
+// bits, and the sum is cast back; the backward pass casts the same tensors the other way.
+void LayerWriter::widen_adapter(std::vector<KernelRow>& forward, std::vector<KernelRow>& backward,
+                                double inputs, double results) const {
+  constexpr double cast = bytes_16 + bytes_32;
+  forward.push_back(memory("cast", cast * (inputs + results), 2));
+  backward.push_back(memory("cast", cast * (inputs + 2 * results), 3));
+  // Beside the cast of each, all but one read of the sum is twice as wide.
+  forward.push_back(memory("lora_add_wide", 8 * results, 0));
+  backward.push_back(memory("lora_scale_wide", 4 * results, 0));
+}
+
+}  // namespace stepsim
