@@ -11,6 +11,7 @@
 #include "workloads/layers/units.hpp"
 #include "workloads/model/mixers.hpp"
 #include "workloads/model/parts.hpp"
+#include "workloads/model/role_facts.hpp"
 
 namespace stepsim {
 namespace {
@@ -25,29 +26,8 @@ double width(std::int64_t value) {
 
 // Engines multiply at once what has the same input: the first of the matrices that go together.
 Role together_with(Role role) {
-  switch (role) {
-    case Role::key:
-    case Role::value:
-    case Role::query_key_value:
-      return Role::query;
-    case Role::latent:
-      return Role::narrow_query;
-    case Role::up:
-    case Role::gate_up:
-      return Role::gate;
-    case Role::expert_up:
-    case Role::expert_gate_up:
-      return Role::expert_gate;
-    case Role::shared_up:
-      return Role::shared_gate;
-    case Role::mixer_weigh:
-      return Role::mixer_in;
-    case Role::mixer_put:
-    case Role::mixer_forget:
-      return Role::mixer_gates;
-    default:
-      return role;
-  }
+  const Role first = facts_of(role).first;
+  return first == Role::none ? role : first;
 }
 
 // Returns whether every GPU has it whole, as it has the way down to the narrow vectors of latent

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "workloads/model/role_facts.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -10,42 +12,9 @@ std::optional<Products> products_of(const Unit& unit) {
   if (unit.adapter) return std::nullopt;
   if (unit.role == Role::experts) return Products::experts;
   if (unit.role == Role::head) return Products::head;
-  switch (unit.role) {
-    case Role::query:
-    case Role::key:
-    case Role::value:
-    case Role::query_key_value:
-    case Role::narrow_query:
-    case Role::wide_query:
-    case Role::latent:
-    case Role::wide_latent:
-    case Role::attention_output:
-      return Products::attention;
-    case Role::gate:
-    case Role::up:
-    case Role::gate_up:
-    case Role::down:
-    case Role::shared_gate:
-    case Role::shared_up:
-    case Role::shared_down:
-      return Products::feed_forward;
-    default:
-      return std::nullopt;
-  }
-}
-
-// The next unit reads the same, and casts it for both.
-bool shares_input(Role role) {
-  switch (role) {
-    case Role::query:
-    case Role::key:
-    case Role::narrow_query:
-    case Role::gate:
-    case Role::shared_gate:
-      return true;
-    default:
-      return false;
-  }
+  const RoleFacts& facts = facts_of(unit.role);
+  if (!facts.narrows) return std::nullopt;
+  return facts.block == Block::attention ? Products::attention : Products::feed_forward;
 }
 
 bool is_product(const KernelRow& row) {
@@ -81,7 +50,8 @@ Operands operands_of(const Unit& unit) {
     sum.gradient += row.repeats * row.groups * row.rows * row.width;
     before = &row;
   }
-  if (shares_input(unit.role)) sum.input = 0;
+  // The next unit reads the same, and casts it for both.
+  if (facts_of(unit.role).input == RoleInput::shared) sum.input = 0;
   sum.input_back = sum.input;
   return sum;
 }
@@ -144,8 +114,7 @@ void put_first(std::vector<KernelRow>& rows, const std::vector<KernelRow>& more)
 void cast_pieces(Operands& operands, const Unit& unit, const Strategy& strategy) {
   const TensorParallel& tensor = strategy.tensor_parallel;
   if (tensor.size == 1 || !tensor.sequence || strategy.precision.collected >= bytes_16) return;
-  const bool ends = unit.role == Role::attention_output || unit.role == Role::down ||
-                    unit.role == Role::shared_down;
+  const bool ends = facts_of(unit.role).place == RolePlace::ends;
   double& piece = ends ? operands.gradient : operands.input;
   operands.turned = piece;
   piece /= static_cast<double>(tensor.size);

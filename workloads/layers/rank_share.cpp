@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <optional>
 #include <stdexcept>
+
+#include "workloads/model/role_facts.hpp"
 
 namespace stepsim {
 namespace {
@@ -19,78 +20,10 @@ bool divides_tokens(const Strategy& strategy) {
   return strategy.tensor_parallel.size > 1 && strategy.tensor_parallel.sequence;
 }
 
-// This is what tensor parallelism makes of a unit of a layer.
-enum class RolePlace : std::uint8_t {
-  between,  // blocks: on the rank's own tokens, where these are divided
-  reads,    // a block's input, whole on every rank
-  inside,   // on a part of what is divided
-  ends,     // a block, with a part of a sum
-};
-
-// Returns nothing for what is not in such a layer. Ranks share the heads of a mixer, each with its
-// state, as Megatron-Core's mixers have it; short convolutions and Mamba are refused before.
-std::optional<RolePlace> place_of(Role role) {
-  switch (role) {
-    case Role::attention_norm:
-    case Role::attention_result_norm:
-    case Role::attention_residual:
-    case Role::feed_forward_norm:
-    case Role::feed_forward_result_norm:
-    case Role::feed_forward_residual:
-      return RolePlace::between;
-    case Role::query:
-    case Role::key:
-    case Role::value:
-    case Role::query_key_value:
-    case Role::narrow_query:
-    case Role::latent:
-    case Role::gate:
-    case Role::up:
-    case Role::gate_up:
-    case Role::router:
-    case Role::shared_gate:
-    case Role::shared_up:
-    case Role::shared_weight:
-    case Role::mixer_in:
-    case Role::mixer_gates:
-    case Role::mixer_weigh:
-    case Role::mixer_put:
-    case Role::mixer_forget:
-      return RolePlace::reads;
-    case Role::narrow_query_norm:
-    case Role::latent_norm:
-    case Role::wide_query:
-    case Role::wide_latent:
-    case Role::index_query:  // whole on every rank
-    case Role::index_key:
-    case Role::index_key_norm:
-    case Role::index_weights:
-    case Role::index_scores:
-    case Role::query_norm:
-    case Role::key_norm:
-    case Role::attend:
-    case Role::attention_gate:
-    case Role::activation:
-    case Role::shared_activation:
-    case Role::experts:
-    case Role::move_tokens:
-    case Role::convolution:
-    case Role::mix:
-    case Role::mixer_norm:
-      return RolePlace::inside;
-    case Role::attention_output:
-    case Role::mixer_out:
-    case Role::down:
-    case Role::shared_down:
-      return RolePlace::ends;
-    default:
-      return std::nullopt;
-  }
-}
-
 // A unit that is not known here would run whole on every rank, and nobody would see it.
 RolePlace place_of(const Unit& unit) {
-  if (const std::optional<RolePlace> place = place_of(unit.role)) return *place;
+  const RolePlace place = facts_of(unit.role).place;
+  if (place != RolePlace::unknown) return place;
   throw std::logic_error(
       fmt::format("tensor parallelism does not know what \"{}\" is in a layer", unit.name));
 }
@@ -98,22 +31,7 @@ RolePlace place_of(const Unit& unit) {
 // Returns whether the unit is the one of those that read the same that keeps it for the backward
 // pass.
 bool keeps_what_is_read(const Unit& unit) {
-  if (unit.adapter) return false;
-  switch (unit.role) {
-    case Role::value:
-    case Role::query_key_value:
-    case Role::latent:
-    case Role::up:
-    case Role::gate_up:
-    case Role::router:
-    case Role::shared_up:
-    case Role::mixer_in:
-    case Role::mixer_gates:
-    case Role::mixer_forget:
-      return true;
-    default:
-      return false;
-  }
+  return !unit.adapter && facts_of(unit.role).input == RoleInput::kept;
 }
 
 using Roles = std::initializer_list<Role>;

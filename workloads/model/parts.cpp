@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "workloads/model/role_facts.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -248,67 +250,15 @@ void add_moe(Parts& list, const Model& model) {
 }  // namespace
 
 bool in_attention(Role role) {
-  switch (role) {
-    case Role::query:
-    case Role::key:
-    case Role::value:
-    case Role::query_key_value:
-    case Role::narrow_query:
-    case Role::latent:
-    case Role::narrow_query_norm:
-    case Role::latent_norm:
-    case Role::wide_query:
-    case Role::wide_latent:
-    case Role::index_query:
-    case Role::index_key:
-    case Role::index_key_norm:
-    case Role::index_weights:
-    case Role::index_scores:
-    case Role::query_norm:
-    case Role::key_norm:
-    case Role::attend:
-    case Role::attention_gate:
-    case Role::attention_output:
-      return true;
-    default:
-      return false;
-  }
+  return facts_of(role).block == Block::attention;
 }
 
 bool in_shared_expert(Role role) {
-  switch (role) {
-    case Role::shared_gate:
-    case Role::shared_up:
-    case Role::shared_activation:
-    case Role::shared_down:
-    case Role::shared_weight:
-      return true;
-    default:
-      return false;
-  }
+  return facts_of(role).block == Block::shared_expert;
 }
 
 bool in_mixer(Role role) {
-  switch (role) {
-    case Role::mixer_in:
-    case Role::mixer_gates:
-    case Role::mixer_weigh:
-    case Role::mixer_put:
-    case Role::mixer_forget:
-    case Role::mixer_constant:
-    case Role::convolution:
-    case Role::mixer_narrow:
-    case Role::step_norm:
-    case Role::put_norm:
-    case Role::read_norm:
-    case Role::mixer_steps:
-    case Role::mix:
-    case Role::mixer_norm:
-    case Role::mixer_out:
-      return true;
-    default:
-      return false;
-  }
+  return facts_of(role).block == Block::mixer;
 }
 
 bool Part::multiplies() const {
