@@ -2,18 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/words.hpp"
+
 namespace stepsim {
 namespace {
 
-const std::vector<std::string>& part_words() {
-  static const std::vector<std::string> words(part_names.begin(), part_names.end());
-  return words;
-}
-
 std::optional<PartKind> part_kind(std::string_view word) {
-  for (std::size_t i = 0; i < part_names.size(); ++i)
-    if (part_names[i] == word) return static_cast<PartKind>(i);
-  return std::nullopt;
+  return member_of<PartKind>(part_names, word);
 }
 
 LinkSpec read_link(const Table& table, const Node& node) {
@@ -26,9 +21,9 @@ LinkSpec read_link(const Table& table, const Node& node) {
     for (const std::string& word : between) {
       const auto kind = part_kind(word);
       if (!kind)
-        table.problem("between",
-                      fmt::format("no part \"{}\"{}; expected {}", word,
-                                  did_you_mean(word, part_words()), one_of(part_words())));
+        table.problem("between", fmt::format("no part \"{}\"{}; expected {}", word,
+                                             did_you_mean(word, texts_of(part_names)),
+                                             one_of(texts_of(part_names))));
       else if (node.count(*kind) == 0)
         table.problem("between", fmt::format("this node has no {}", word));
     }

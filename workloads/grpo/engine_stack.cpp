@@ -5,19 +5,12 @@
 #include <functional>
 
 #include "sim/base/lists.hpp"
+#include "sim/base/words.hpp"
 
 namespace stepsim {
 namespace {
 
 constexpr std::int64_t many = 1 << 24;
-
-template <class Word, std::size_t count>
-Word word_of(const Table& table, std::string_view key,
-             const std::array<std::string_view, count>& names) {
-  const std::string word = table.choice(key, {names.begin(), names.end()});
-  const auto place = std::ranges::find(names, word);
-  return static_cast<Word>(place == names.end() ? 0 : place - names.begin());
-}
 
 std::vector<EngineStack::ExpertRate> expert_rates(const Table& kernels, std::string_view key) {
   std::vector<EngineStack::ExpertRate> rates;
@@ -32,7 +25,7 @@ std::vector<EngineStack::ExpertRate> expert_rates(const Table& kernels, std::str
 
 EngineStack::Scheduler read_scheduler(const Table& table) {
   EngineStack::Scheduler scheduler;
-  scheduler.order = word_of<StepOrder>(table, "order", step_order_names);
+  scheduler.order = read_word<StepOrder>(table, "order", step_order_names);
   scheduler.reserves_answer = table.flag_or("reserves_answer", false);
   scheduler.reserves_first = table.number_or("reserves_first", 0, 0, 1);
   scheduler.reserves_last =
@@ -99,7 +92,7 @@ EngineStack::Mixers read_engine_mixers(const Table& table) {
   EngineStack::Mixers mixers;
   mixers.small = table.constant<Seconds>("small");
   mixers.kernels = table.constant<Ratio>("kernels");
-  mixers.states = word_of<StatePlace>(table, "states", state_place_names);
+  mixers.states = read_word<StatePlace>(table, "states", state_place_names);
   const bool pool = mixers.states == StatePlace::pool;
   if (pool || table.has("share")) mixers.share = table.constant<Ratio>("share");
   if (pool && mixers.share.number() >= 1)
@@ -126,7 +119,7 @@ EngineStack read_engine_stack(const Table& table) {
   stack.title = table.text("title");
   const Table kernels = table.table("kernels");
   stack.kernels = read_kernels(kernels);
-  stack.mixed_reads = word_of<MixedReads>(kernels, "mixed_reads", mixed_reads_names);
+  stack.mixed_reads = read_word<MixedReads>(kernels, "mixed_reads", mixed_reads_names);
   stack.attention_by_sequence = kernels.flag_or("attention_by_sequence", false);
   stack.cache_follows_weights = kernels.flag_or("cache_follows_weights", false);
   const Table reduction = table.table("reduction");

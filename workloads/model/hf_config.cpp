@@ -9,11 +9,18 @@
 #include "sim/base/letters.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_families.hpp"
+#include "workloads/model/hf_fields.hpp"
 
 namespace stepsim {
 namespace {
 
 Model read_named_tower(const Table& root);
+
+// Reads the text tower of a model that has others beside it.
+template <Model (*read)(const Table&)>
+Model tower_of(const Table& root) {
+  return read_text_tower(root, read);
+}
 
 constexpr std::array known_model_types{
     Architecture{"LlamaForCausalLM", "Llama 2 and 3, TinyLlama", read_llama},
@@ -30,15 +37,18 @@ constexpr std::array known_model_types{
     Architecture{"Gemma2ForCausalLM", "four norms a layer, a window in every other", read_gemma2},
     Architecture{"SmolLM3ForCausalLM", "SmolLM3: positions in 3 of 4 layers", read_llama},
     Architecture{"Gemma3ForCausalLM", "Gemma 3: a window in 5 of 6 layers", read_gemma3},
-    Architecture{"Gemma3ForConditionalGeneration", "Gemma 3, its text tower", read_gemma3_tower},
+    Architecture{"Gemma3ForConditionalGeneration", "Gemma 3, its text tower",
+                 tower_of<read_gemma3>},
     Architecture{"GraniteForCausalLM", "Granite 3: Llama with multipliers", read_llama},
     Architecture{"Ministral3ForCausalLM", "Ministral 3, the text tower alone", read_mistral},
     Architecture{"Mistral3ForConditionalGeneration", "Mistral 3, its text tower",
-                 read_mistral_tower},
-    Architecture{"Qwen2VLForConditionalGeneration", "Qwen2-VL, its text tower", read_qwen2_tower},
+                 tower_of<read_mistral>},
+    Architecture{"Qwen2VLForConditionalGeneration", "Qwen2-VL, its text tower",
+                 tower_of<read_qwen2>},
     Architecture{"Qwen2_5_VLForConditionalGeneration", "Qwen2.5-VL, its text tower",
-                 read_qwen2_tower},
-    Architecture{"Qwen3VLForConditionalGeneration", "Qwen3-VL, its text tower", read_qwen3_tower},
+                 tower_of<read_qwen2>},
+    Architecture{"Qwen3VLForConditionalGeneration", "Qwen3-VL, its text tower",
+                 tower_of<read_qwen3>},
     Architecture{"SeedOssForCausalLM", "Seed-OSS: biases in q, k, v", read_seed_oss},
     Architecture{"GlmForCausalLM", "GLM-4: gate and up fused", read_glm},
     Architecture{"Glm4ForCausalLM", "GLM-4 0414: four norms a layer", read_glm4},
@@ -80,14 +90,15 @@ constexpr std::array known_model_types{
     Architecture{"MiMoForCausalLM", "MiMo: Qwen2; the token-prediction layer is left out",
                  read_qwen2},
     Architecture{"Glm4vForConditionalGeneration", "GLM-4.1V and 4.6V Flash, their text tower",
-                 read_glm4_tower},
+                 tower_of<read_glm4>},
     Architecture{"Glm4vMoeForConditionalGeneration", "GLM-4.5V and 4.6V, their text tower",
-                 read_glm4_moe_tower},
+                 tower_of<read_glm4_moe>},
     Architecture{"DeepseekForCausalLM", "the first DeepSeek with experts", read_deepseek_v1},
     Architecture{"PhiMoEForCausalLM", "Phi-3.5 with experts, LayerNorm", read_phimoe},
     Architecture{"PhimoeForCausalLM", "the same in transformers", read_phimoe},
     Architecture{"DbrxForCausalLM", "DBRX: q, k, v fused, 4 of 16 experts", read_dbrx},
-    Architecture{"KimiVLForConditionalGeneration", "Kimi-VL, its text tower", read_deepseek_tower},
+    Architecture{"KimiVLForConditionalGeneration", "Kimi-VL, its text tower",
+                 tower_of<read_deepseek>},
     Architecture{"LlavaForConditionalGeneration", "LLaVA, Pixtral: the text tower that it names",
                  read_named_tower},
     Architecture{"LlavaNextForConditionalGeneration", "the same", read_named_tower},
@@ -108,14 +119,14 @@ constexpr std::array known_model_types{
     Architecture{"Qwen2MoeForCausalLM", "with a gated shared expert", read_qwen2_moe},
     Architecture{"Qwen3MoeForCausalLM", "no shared expert", read_qwen3_moe},
     Architecture{"Qwen3VLMoeForConditionalGeneration", "Qwen3-VL with experts, its text tower",
-                 read_qwen3_moe_tower},
+                 tower_of<read_qwen3_moe>},
     Architecture{"Qwen3NextForCausalLM", "gated delta nets in 3 of 4 layers", read_qwen3_next},
     Architecture{"Qwen3_5ForConditionalGeneration", "Qwen3.5 and 3.6, their text tower",
-                 read_qwen3_5},
-    Architecture{"Qwen3_5ForCausalLM", "the text tower alone", read_qwen3_5},
+                 tower_of<read_qwen3_5>},
+    Architecture{"Qwen3_5ForCausalLM", "the text tower alone", tower_of<read_qwen3_5>},
     Architecture{"Qwen3_5MoeForConditionalGeneration",
-                 "Qwen3.5 and 3.6 with experts, their text tower", read_qwen3_5_moe},
-    Architecture{"Qwen3_5MoeForCausalLM", "the text tower alone", read_qwen3_5_moe},
+                 "Qwen3.5 and 3.6 with experts, their text tower", tower_of<read_qwen3_5_moe>},
+    Architecture{"Qwen3_5MoeForCausalLM", "the text tower alone", tower_of<read_qwen3_5_moe>},
     Architecture{"GraniteMoeForCausalLM", "Granite 3 with experts", read_granite_moe},
     Architecture{"Glm4MoeForCausalLM", "GLM-4.5: dense first layers", read_glm4_moe},
     Architecture{"DeepseekV2ForCausalLM", "DeepSeek V2 and V2-Lite: latent attention",
@@ -126,7 +137,7 @@ constexpr std::array known_model_types{
                  read_deepseek_v32},
     Architecture{"GlmMoeDsaForCausalLM", "GLM-5: the same", read_glm_dsa},
     Architecture{"KimiK25ForConditionalGeneration", "Kimi K2.5, its text tower",
-                 read_deepseek_tower},
+                 tower_of<read_deepseek>},
     Architecture{"Glm4MoeLiteForCausalLM", "GLM-4.7-Flash: latent attention", read_glm4_moe_lite},
     Architecture{"BailingMoeForCausalLM", "Ling and Ring, first generation", read_bailing_moe},
     Architecture{"BailingMoeV2ForCausalLM", "Ling and Ring 2.0", read_bailing_moe_v2},

@@ -186,22 +186,6 @@ Model read_gemma3(const Table& root) {
   return model;
 }
 
-Model read_gemma3_tower(const Table& root) {
-  return read_text_tower(root, read_gemma3);
-}
-
-Model read_mistral_tower(const Table& root) {
-  return read_text_tower(root, read_mistral);
-}
-
-Model read_qwen2_tower(const Table& root) {
-  return read_text_tower(root, read_qwen2);
-}
-
-Model read_qwen3_tower(const Table& root) {
-  return read_text_tower(root, read_qwen3);
-}
-
 // Command R: attention and feed-forward read the result of one norm without bias.
 Model read_cohere(const Table& root) {
   Model model = read_decoder(root, {.tied = true});
@@ -312,10 +296,6 @@ Model read_nemotron(const Table& root) {
   model.norm_bias = true;
   read_rotary(root, "partial_rotary_factor", 0.5, model);
   return model;
-}
-
-Model read_glm4_tower(const Table& root) {
-  return read_text_tower(root, read_glm4);
 }
 
 }  // namespace stepsim

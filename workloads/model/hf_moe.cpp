@@ -176,13 +176,15 @@ Model with_delta_layers(const Table& root, Model model) {
 constexpr ExpertKeys qwen3_next_experts{"num_experts", "moe_intermediate_size", "",
                                         "shared_expert_intermediate_size"};
 
-Model read_qwen3_5_text(const Table& root) {
+}  // namespace
+
+Model read_qwen3_5(const Table& root) {
   Model model = read_delta_decoder(root);
   model.mixer->split = true;
   return with_delta_layers(root, std::move(model));
 }
 
-Model read_qwen3_5_moe_text(const Table& root) {
+Model read_qwen3_5_moe(const Table& root) {
   Model model = read_delta_decoder(root, qwen3_next_experts.width);  // no layer is dense
   model.mixer->split = true;
   Experts experts = read_experts(root, qwen3_next_experts);
@@ -192,25 +194,11 @@ Model read_qwen3_5_moe_text(const Table& root) {
   return with_delta_layers(root, std::move(model));
 }
 
-}  // namespace
-
 Model read_qwen3_next(const Table& root) {
   Model model = read_delta_decoder(root);
   read_qwen_moe(root, model, qwen3_next_experts);
   model.experts->shared_gate = model.experts->shared_width > 0;
   return with_delta_layers(root, std::move(model));
-}
-
-Model read_qwen3_5(const Table& root) {
-  return read_text_tower(root, read_qwen3_5_text);
-}
-
-Model read_qwen3_5_moe(const Table& root) {
-  return read_text_tower(root, read_qwen3_5_moe_text);
-}
-
-Model read_qwen3_moe_tower(const Table& root) {
-  return read_text_tower(root, read_qwen3_moe);
 }
 
 Model read_granite_moe(const Table& root) {
@@ -239,10 +227,6 @@ Model read_deepseek(const Table& root) {
   experts.selection_bias = true;
   model.experts = experts;
   return model;
-}
-
-Model read_deepseek_tower(const Table& root) {
-  return read_text_tower(root, read_deepseek);
 }
 
 namespace {
@@ -392,10 +376,6 @@ Model read_hunyuan_moe(const Table& root) {
     root.problem("moe_topk", "expected some of at least two experts");
   model.experts = experts;
   return model;
-}
-
-Model read_glm4_moe_tower(const Table& root) {
-  return read_text_tower(root, read_glm4_moe);
 }
 
 }  // namespace stepsim

@@ -1,44 +1,18 @@
 #include "workloads/strategy/optimizer.hpp"
 
-#include <algorithm>
+#include "sim/base/words.hpp"
 
 namespace stepsim {
 namespace {
 
+enum class OptimizerPlace : std::uint8_t { cpu, nvme, ratio };
 constexpr std::array<std::string_view, 3> place_names{"cpu", "nvme", "ratio"};
 
-// The places of words in `names`, each of them one that stands there.
-template <std::size_t N>
-std::vector<std::size_t> read_words(const Table& table, std::string_view key,
-                                    const std::array<std::string_view, N>& names) {
-  std::vector<std::size_t> places;
-  const std::vector<std::string> known(names.begin(), names.end());
-  for (const std::string& word : table.texts_or(key)) {
-    const auto place = std::find(known.begin(), known.end(), word);
-    if (place != known.end())
-      places.push_back(static_cast<std::size_t>(place - known.begin()));
-    else
-      table.problem(key, "expected " + one_of(known) + ", found \"" + word + "\"" +
-                             did_you_mean(word, known));
-  }
-  return places;
-}
-
-template <class Word, std::size_t N>
-std::vector<Word> words_of(const Table& table, std::string_view key,
-                           const std::array<std::string_view, N>& names) {
-  std::vector<Word> words;
-  for (const std::size_t place : read_words(table, key, names))
-    words.push_back(static_cast<Word>(place));
-  return words;
-}
-
 Optimizer::Places read_places(const Table& table) {
-  const std::vector<std::size_t> places = read_words(table, "offload", place_names);
-  const auto has = [&](std::size_t place) {
-    return std::find(places.begin(), places.end(), place) != places.end();
-  };
-  return {.host = has(0), .drives = has(1), .both = has(2)};
+  using enum OptimizerPlace;
+  const auto places =
+      read_members<OptimizerPlace>(table, "offload", place_names, table.texts_or("offload"));
+  return {.host = holds(places, cpu), .drives = holds(places, nvme), .both = holds(places, ratio)};
 }
 
 Optimizer::Counts read_counts(const Table& table) {
@@ -93,14 +67,16 @@ Optimizer read_optimizer(const Table& table) {
   optimizer.moments = table.number("moments", 0, 8);
   if (table.has("bytes")) optimizer.bytes = table.constant<Bytes>("bytes").number();
   optimizer.factored = table.flag_or("factored", false);
-  optimizer.kernels = words_of<UpdateKernels>(table, "kernels", update_kernels_names);
+  optimizer.kernels = read_members<UpdateKernels>(table, "kernels", update_kernels_names,
+                                                  table.texts_or("kernels"));
   optimizer.own_launches = table.number_or("launches", 0, 1, 100);
   if (optimizer.own_launches > 0) optimizer.kernels.clear();
   optimizer.counts = read_counts(table);
   optimizer.stops_behind_tensor = table.flag_or("stops_behind_tensor", false);
   if (table.has("operations")) optimizer.operations = table.constant<Ratio>("operations").number();
   if (table.has("moment_types"))
-    optimizer.moment_types = words_of<MomentType>(table, "moment_types", moment_type_names);
+    optimizer.moment_types = read_members<MomentType>(table, "moment_types", moment_type_names,
+                                                      table.texts_or("moment_types"));
   optimizer.places = read_places(table);
   if (const auto block = table.table_if("orthogonal")) {
     optimizer.orthogonal = read_orthogonal(*block);

@@ -1,6 +1,6 @@
 #include "workloads/strategy/precision.hpp"
 
-#include <algorithm>
+#include "sim/base/words.hpp"
 
 namespace stepsim {
 namespace {
@@ -23,22 +23,14 @@ Precision::Casts read_casts(const Table& table) {
 }
 
 ProductType type_in(const Table& table, std::string_view key) {
-  const std::vector<std::string> names(product_type_names.begin(), product_type_names.end());
-  const std::string word = table.choice(key, names);
-  const auto place = std::find(names.begin(), names.end(), word);
-  return static_cast<ProductType>(place - names.begin());
+  return read_word<ProductType>(table, key, product_type_names);
 }
 
 std::array<bool, products_names.size()> read_products(const Table& table) {
   std::array<bool, products_names.size()> read{};
-  const std::vector<std::string> known(products_names.begin(), products_names.end());
-  for (const std::string& word : table.texts("products")) {
-    const auto place = std::find(known.begin(), known.end(), word);
-    if (place == known.end())
-      table.problem("products", "expected " + one_of(known) + ", found \"" + word + "\"");
-    else
-      read[static_cast<std::size_t>(place - known.begin())] = true;
-  }
+  for (const Products each :
+       read_members<Products>(table, "products", products_names, table.texts("products")))
+    read[static_cast<std::size_t>(each)] = true;
   return read;
 }
 

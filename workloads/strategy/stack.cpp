@@ -5,60 +5,30 @@
 #include <algorithm>
 
 #include "sim/base/lists.hpp"
+#include "sim/base/words.hpp"
 #include "workloads/strategy/defaults.hpp"
 #include "workloads/strategy/stack_operators.hpp"
 
 namespace stepsim {
 namespace {
 
-TensorLayers read_tensor_layers(const Table& table) {
-  const std::vector<std::string> words(tensor_layers_names.begin(), tensor_layers_names.end());
-  const std::string word = table.choice("tensor_layers", words);
-  return static_cast<TensorLayers>(std::find(words.begin(), words.end(), word) - words.begin());
-}
-
-CrossEntropy read_cross_entropy(const Table& table) {
-  const std::vector<std::string> words(cross_entropy_names.begin(), cross_entropy_names.end());
-  const std::string word = table.choice("cross_entropy", words);
-  for (std::size_t i = 0; i < cross_entropy_names.size(); ++i)
-    if (cross_entropy_names[i] == word) return static_cast<CrossEntropy>(i);
-  return CrossEntropy::logits;
-}
-
 Stack::MemoryLog read_memory_log(const Table& table) {
-  const std::vector<std::string> words(memory_kind_names.begin(), memory_kind_names.end());
-  const std::string word = table.choice("counts", words);
   Stack::MemoryLog log;
-  for (std::size_t i = 0; i < memory_kind_names.size(); ++i)
-    if (memory_kind_names[i] == word) log.kind = static_cast<MemoryKind>(i);
+  log.kind = read_word<MemoryKind>(table, "counts", memory_kind_names);
   log.binary = table.choice("unit", {"GB", "GiB"}) == "GiB";
   log.first_stage = table.flag_or("first_stage", false);
   table.text("source");
   return log;
 }
 
-// Words out of a list, as the members of an enumeration that they are the names of.
-template <class Member, std::size_t N>
-std::vector<Member> read_members(const Table& table, std::string_view key,
-                                 const std::array<std::string_view, N>& names) {
-  std::vector<Member> members;
-  for (const std::string& word : table.texts_or(key)) {
-    const auto place = std::ranges::find(names, word);
-    if (place != names.end())
-      members.push_back(static_cast<Member>(place - names.begin()));
-    else
-      table.problem(key, fmt::format("expected {}, found \"{}\"", one_of(texts_of(names)), word));
-  }
-  return members;
-}
-
 StackChoices read_choices(const Table& table) {
   StackChoices choices;
-  choices.splits = read_members<Split>(table, "splits", split_names);
+  choices.splits = read_members<Split>(table, "splits", split_names, table.texts_or("splits"));
   if (holds(choices.splits, Split::ring) && holds(choices.splits, Split::ulysses))
     table.problem("splits",
                   "ring and ulysses both split sequences: users choose among one of them");
-  choices.schedules = read_members<PipelineSchedule>(table, "schedules", pipeline_schedule_names);
+  choices.schedules = read_members<PipelineSchedule>(table, "schedules", pipeline_schedule_names,
+                                                     table.texts_or("schedules"));
   for (const std::string& key : table.keys())
     if (key != "splits" && key != "schedules") choices.keys.emplace_back(key, table.values(key));
   return choices;
@@ -137,14 +107,15 @@ Stack read_stack(const Table& table) {
                  .in_place = fused.flag_or("in_place", false),
                  .residual = fused.flag_or("residual", false),
                  .permute = fused.flag_or("permute", false)};
-  stack.cross_entropy = read_cross_entropy(table);
+  stack.cross_entropy = read_word<CrossEntropy>(table, "cross_entropy", cross_entropy_names);
   stack.holds_logits = table.flag_or("holds_logits", false);
   stack.casts_logits = table.flag_or("casts_logits", false);
   stack.repeats_heads = table.flag_or("repeats_heads", false);
   stack.reentrant = table.flag_or("reentrant", true);
   stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
   stack.recompute_keeps_type = table.flag_or("recompute_keeps_type", false);
-  if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
+  if (table.has("tensor_layers"))
+    stack.tensor_layers = read_word<TensorLayers>(table, "tensor_layers", tensor_layers_names);
   stack.fsdp_in_place = table.flag_or("fsdp_in_place", false);
   stack.matrices_at_once = table.flag_or("matrices_at_once", false);
   stack.fp32_frozen = table.flag_or("fp32_frozen", false);
@@ -160,12 +131,8 @@ Stack read_stack(const Table& table) {
   stack.gradient_placeholders = table.flag_or("gradient_placeholders", false);
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
-  if (table.has("attention")) {
-    const std::vector<std::string> words(attention_names.begin(), attention_names.end());
-    const std::string word = table.choice("attention", words);
-    for (std::size_t i = 0; i < attention_names.size(); ++i)
-      if (attention_names[i] == word) stack.attention = static_cast<AttentionKernel>(i);
-  }
+  if (table.has("attention"))
+    stack.attention = read_word<AttentionKernel>(table, "attention", attention_names);
   stack.attention_reads = static_cast<int>(table.integer_or("attention_reads", 0, 0, 16));
   stack.allocator_slack = table.constant<Ratio>("allocator_slack");
   stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
