@@ -67,7 +67,7 @@ constexpr Usage show_usage{
 // key there is.
 using EntryFacts = std::vector<std::string>;
 
-EntryFacts gpu_facts(const std::string&, const Document& document) {
+EntryFacts gpu_facts(const Catalogue&, const Document& document) {
   return {fmt::format("{} compute units", read_gpu(document.root()).units)};
 }
 
@@ -84,7 +84,7 @@ void add_algorithms(EntryFacts& facts, const Communication& communication) {
     facts.push_back(fmt::format("{}: {}", kind, fmt::join(names, ", ")));
 }
 
-EntryFacts node_facts(const std::string&, const Document& document) {
+EntryFacts node_facts(const Catalogue&, const Document& document) {
   const Node node = read_node(document.root());
   EntryFacts facts{fmt::format("GPU: {}", node.gpu), fmt::format("parts: {}", parts_text(node)),
                    fmt::format("usual network: {}", node.network)};
@@ -99,7 +99,7 @@ EntryFacts node_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-EntryFacts network_facts(const std::string&, const Document& document) {
+EntryFacts network_facts(const Catalogue&, const Document& document) {
   const Network network = read_network(document.root(), 1);
   EntryFacts facts{network.switches
                        ? fmt::format("{} switches, places for {} nodes",
@@ -111,12 +111,12 @@ EntryFacts network_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-EntryFacts processor_facts(const std::string&, const Document& document) {
+EntryFacts processor_facts(const Catalogue&, const Document& document) {
   read_processor(document.root());
   return {};
 }
 
-EntryFacts cluster_facts(const std::string& data, const Document& document) {
+EntryFacts cluster_facts(const Catalogue& data, const Document& document) {
   const Table root = document.root();
   load_cluster(data, {.name = root.text("name"), .nodes = {}, .network = ""});
   EntryFacts facts{fmt::format("node: {}", root.text("node")),
@@ -138,7 +138,7 @@ EntryFacts default_facts(const Document& document) {
   return facts;
 }
 
-EntryFacts stack_facts(const std::string& data, const Document& document) {
+EntryFacts stack_facts(const Catalogue& data, const Document& document) {
   const Stack stack = read_stack(document.root());
   const Stack::Fusion& fused = stack.fused;
   EntryFacts facts;
@@ -160,7 +160,7 @@ EntryFacts stack_facts(const std::string& data, const Document& document) {
   return facts;
 }
 
-EntryFacts optimizer_facts(const std::string&, const Document& document) {
+EntryFacts optimizer_facts(const Catalogue&, const Document& document) {
   const Optimizer optimizer = read_optimizer(document.root());
   EntryFacts facts{fmt::format("keeps {} numbers for each that it updates", optimizer.moments)};
   if (optimizer.kernels.empty())
@@ -173,7 +173,7 @@ EntryFacts optimizer_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-EntryFacts precision_facts(const std::string&, const Document& document) {
+EntryFacts precision_facts(const Catalogue&, const Document& document) {
   const Precision precision = read_precision(document.root());
   if (precision.whole())
     return {fmt::format("all numbers have 32 bits; products run in {}",
@@ -194,7 +194,7 @@ EntryFacts precision_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-EntryFacts format_facts(const std::string&, const Document& document) {
+EntryFacts format_facts(const Catalogue&, const Document& document) {
   const WeightFormat format = read_format(document.root());
   EntryFacts facts{fmt::format("{:.3g} bytes of a weight as it is stored", format.bytes)};
   if (format.copy > 0)
@@ -203,22 +203,22 @@ EntryFacts format_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-EntryFacts adapter_facts(const std::string&, const Document& document) {
+EntryFacts adapter_facts(const Catalogue&, const Document& document) {
   const AdapterMethod method = read_adapter_method(document.root());
   return {fmt::format("trains {} tensors beside a matrix, in {} products of a forward pass",
                       method.tensors.size(), method.products.size())};
 }
 
-EntryFacts recipe_facts(const std::string&, const Document& document) {
+EntryFacts recipe_facts(const Catalogue&, const Document& document) {
   read_recipe(document.root());
   return default_facts(document);
 }
 
-EntryFacts release_facts_of(const std::string&, const Document& document) {
+EntryFacts release_facts_of(const Catalogue&, const Document& document) {
   return release_lines(document.root());
 }
 
-EntryFacts engine_facts(const std::string&, const Document& document) {
+EntryFacts engine_facts(const Catalogue&, const Document& document) {
   read_engine_stack(document.root());
   return {};
 }
@@ -226,7 +226,7 @@ EntryFacts engine_facts(const std::string&, const Document& document) {
 struct Kind {
   std::string_view name;  // as the user says it
   Shelf shelf;
-  EntryFacts (*facts)(const std::string& data,
+  EntryFacts (*facts)(const Catalogue& data,
                       const Document&) = nullptr;  // else it has its own page
 };
 constexpr std::array shelves{Kind{"gpus", gpu_shelf, gpu_facts},
@@ -250,13 +250,13 @@ constexpr std::string_view algorithms_word = "algorithms", architectures_word = 
 // These are name and title of each.
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-Entries entries(const std::string& data, const Kind& kind) {
+Entries entries(const Catalogue& data, const Kind& kind) {
   return mapped(names_on(data, kind.shelf), [&](const std::string& name) {
     return std::pair(name, heading_in(file_of(data, kind.shelf, name), "title"));
   });
 }
 
-Entries entries(const std::string& data, std::string_view list) {
+Entries entries(const Catalogue& data, std::string_view list) {
   const auto summary = [](const auto& each) {
     return std::pair(std::string(each.name), std::string(each.summary));
   };
@@ -279,7 +279,7 @@ void print_rows(std::string_view heading, const Entries& rows) {
   for (const auto& [name, title] : rows) say("  {:<{}}  {}\n", name, widest, title);
 }
 
-Records list_records(const std::string& data, std::span<const std::string> lists) {
+Records list_records(const Catalogue& data, std::span<const std::string> lists) {
   const auto entry = [](const auto& each) -> Records {
     return {{"name", "of the entry", each.first}, {"title", "what it is", each.second}};
   };
@@ -296,10 +296,10 @@ struct Shown {
 };
 
 // Shows constants that all stacks share.
-std::optional<Shown> show_shared(const std::string& data, const std::string& name) {
+std::optional<Shown> show_shared(const Catalogue& data, const std::string& name) {
   constexpr std::array<std::string_view, 4> shared{"operators", "attention", "experts", "mixers"};
   if (std::find(shared.begin(), shared.end(), name) == shared.end()) return std::nullopt;
-  const Document document = read_document(data_file(data, fmt::format("workloads/{}.yaml", name)));
+  const Document document = read_document(data.file(fmt::format("workloads/{}.yaml", name)));
   if (name == "operators") read_operators(document.root());
   if (name == "attention") read_attention_shares(document.root());
   if (name == "experts") read_expert_shares(document.root());
@@ -308,12 +308,12 @@ std::optional<Shown> show_shared(const std::string& data, const std::string& nam
   return Shown{"constants", "the same for all stacks", {}, document.constants()};
 }
 
-bool is_model(const std::string& data, const std::string& name) {
+bool is_model(const Catalogue& data, const std::string& name) {
   const bool config = is_config_path(name) && !is_scenario(data, name);
   return config || holds(names_on(data, model_shelf), name);
 }
 
-std::optional<Shown> look_up(const std::string& data, const std::string& name) {
+std::optional<Shown> look_up(const Catalogue& data, const std::string& name) {
   for (const Kind& kind : shelves) {
     if (kind.facts == nullptr || !holds(names_on(data, kind.shelf), name)) continue;
     const Document document = open_entry(data, kind.shelf, name);
@@ -374,7 +374,7 @@ void refuse_scenario_options(const Options& options, const std::string& name,
       throw UserError(fmt::format("--{}: {} is a {}, and no scenario", option, name, kind));
 }
 
-void print_scenario(const std::string& data, const std::string& name, const Options& options) {
+void print_scenario(const Catalogue& data, const std::string& name, const Options& options) {
   if (options.has("json") && options.has("yaml"))
     throw UserError("--json and --yaml: only one of them can be printed");
   const std::string file = find_scenario(data, name);

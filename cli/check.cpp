@@ -62,11 +62,11 @@ std::vector<std::string> claim_files(const CommandLine& line,
   if (!words.empty()) return words;
   std::vector<std::string> files;
   std::error_code failed;
-  for (const std::string& folder : data_places(line.data, "claims"))
+  for (const std::string& folder : line.data.places("claims"))
     for (const auto& entry : fs::directory_iterator(folder, failed))
       if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
   if (files.empty())
-    throw UserError({{data_file(line.data, "claims"), 0, "", "holds no claims (*.yaml)"}});
+    throw UserError({{line.data.file("claims"), 0, "", "holds no claims (*.yaml)"}});
   std::ranges::sort(files);
   return files;
 }
@@ -130,7 +130,7 @@ std::vector<Claim> claims_of(const CommandLine& line, const Options& options) {
 }
 
 // Says what was taken for the scenarios of a sentence.
-std::string taken_for(const std::string& data, const Claim& claim) {
+std::string taken_for(const Catalogue& data, const Claim& claim) {
   const auto scenarios = mapped(claim.scenarios, [&](const ClaimScenario& each) {
     return load_scenario(data, each.source, each.settings);
   });
@@ -236,7 +236,7 @@ Records claim_list(const RecordList& claims) {
   return {{"claims", "in the order of their files", claims}};
 }
 
-Records records_of(const std::string& data, const std::vector<Claim>& claims,
+Records records_of(const Catalogue& data, const std::vector<Claim>& claims,
                    const std::vector<JudgedClaim>& judged) {
   auto claim = claims.begin();
   return claim_list(list_of(judged, [&](const JudgedClaim& each) {

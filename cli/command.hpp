@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "topology/catalog.hpp"
+
 namespace stepsim {
 
 namespace exit_code {
@@ -15,7 +17,7 @@ inline constexpr int bug = 3;    // ours
 }  // namespace exit_code
 
 struct CommandLine {
-  std::string data;  // the catalogue: see data_folders()
+  Catalogue data;
   std::span<const std::string> words;
 };
 

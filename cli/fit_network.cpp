@@ -86,7 +86,7 @@ Measured read_all(const std::vector<std::string>& files, const std::string& mach
 }
 
 // The one machine that all rows are of.
-std::string machine_of_rows(const std::string& data, const std::vector<std::string>& files) {
+std::string machine_of_rows(const Catalogue& data, const std::vector<std::string>& files) {
   const MachineWords words = machine_words(data);
   std::string found;
   for (const std::string& file : files) {
@@ -126,7 +126,7 @@ int fit_network(const CommandLine& line, std::span<const std::string> words,
   std::error_code failed;
   const bool named = !std::filesystem::is_regular_file(words.front(), failed);
   std::vector<std::string> files(words.begin() + (named ? 1 : 0), words.end());
-  if (files.empty()) files.push_back(data_file(line.data, "scenarios/measured/collectives.csv"));
+  if (files.empty()) files.push_back(line.data.file("scenarios/measured/collectives.csv"));
   const std::string wanted = named ? words.front() : machine_of_rows(line.data, files);
   Cluster machine = load_cluster(line.data, {.name = wanted, .nodes = {}, .network = ""});
   Measured measured = read_all(files, machine.node.name);

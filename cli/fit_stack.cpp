@@ -43,7 +43,7 @@ int fit_stack(const CommandLine& line, std::span<const std::string> words, const
   const Shelf shelf{"workloads/calibration", "plan"};
   const std::vector<std::string> plans = names_on(line.data, shelf);
   if (plans.empty())
-    throw UserError({{data_file(line.data, shelf.folder), 0, "", "holds no plan (*.yaml)"}});
+    throw UserError({{line.data.file(shelf.folder), 0, "", "holds no plan (*.yaml)"}});
   if (words.empty())
     throw UserError(fmt::format("fit stack: which plan? expected {}", one_of(plans)));
   if (words.size() > 1)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "topology/catalog.hpp"
@@ -46,8 +47,6 @@ std::string hub_folder() {
 }
 
 void require_data(const std::string& folder) {
-  if (folder.find('\n') != std::string::npos)
-    throw UserError("--data: the name of a folder may not hold a line end");
   if (!holds_data(folder))
     throw UserError(
         {{folder, 0, "", "has none of the folders topology/, workloads/, scenarios/ and claims/"}});
@@ -87,7 +86,7 @@ FrontOptions take_front_options(std::vector<std::string>& words) {
   return options;
 }
 
-std::string catalogue_of(const FrontOptions& options) {
+Catalogue catalogue_of(const FrontOptions& options) {
   for (const std::string& folder : options.given) require_data(folder);
   std::vector<std::string> folders;
   std::error_code failed;
@@ -100,7 +99,7 @@ std::string catalogue_of(const FrontOptions& options) {
   if (options.user_data)
     if (std::string own = user_data(); !own.empty()) folders.push_back(std::move(own));
   folders.insert(folders.end(), options.given.begin(), options.given.end());
-  return with_hub(join_folders(folders), hub_folder());
+  return Catalogue(std::move(folders), hub_folder());
 }
 
 }  // namespace stepsim

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/options.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -30,7 +31,7 @@ struct FrontOptions {
 };
 // Takes these options off the front.
 FrontOptions take_front_options(std::vector<std::string>& words);
-// Joined as data_folders() takes them apart. Throws UserError when a folder holds no data.
-std::string catalogue_of(const FrontOptions& options);
+// Throws UserError when a folder holds no data.
+Catalogue catalogue_of(const FrontOptions& options);
 
 }  // namespace stepsim

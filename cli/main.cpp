@@ -25,6 +25,7 @@
 #include "sim/base/letters.hpp"
 #include "sim/base/machine_error.hpp"
 #include "sim/base/table.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -96,7 +97,7 @@ int run_command_of(const Command& command, std::span<const std::string> words,
   // Help needs no data.
   const bool help = std::ranges::any_of(
       words, [](const std::string& word) { return word.starts_with("--help"); });
-  return command.run({help ? "" : catalogue_of(options), words});
+  return command.run({help ? Catalogue() : catalogue_of(options), words});
 }
 
 int run(std::vector<std::string> words) {

@@ -58,7 +58,7 @@ std::string classes_text(const ComparedKind& kind) {
 
 }  // namespace
 
-MemoryComparison load_comparison(const std::string& data, const Scenario& scenario,
+MemoryComparison load_comparison(const Catalogue& data, const Scenario& scenario,
                                  const Footprint& footprint, const std::string& snapshot) {
   const FrameRules rules = frame_rules(data);
   RealMemory real = real_memory(load_memory_snapshot(snapshot), rules);

@@ -10,7 +10,7 @@
 namespace stepsim {
 
 // Reads the snapshot; throws UserError when nothing in it can be compared.
-MemoryComparison load_comparison(const std::string& data, const Scenario& scenario,
+MemoryComparison load_comparison(const Catalogue& data, const Scenario& scenario,
                                  const Footprint& footprint, const std::string& snapshot);
 
 // The answer in two lines, and what it is made of.

@@ -124,7 +124,7 @@ Records dimension_records(const Model& model) {
 
 }  // namespace
 
-ModelEntry find_model(const std::string& data, const std::string& name_or_path) {
+ModelEntry find_model(const Catalogue& data, const std::string& name_or_path) {
   ModelEntry entry{load_model(data, name_or_path), "", ""};
   const std::string name = resolve_model(data, name_or_path);
   if (is_config_path(name)) {

@@ -15,7 +15,7 @@ struct ModelEntry {
 };
 
 // Finds the model by name or path, as load_model takes it.
-ModelEntry find_model(const std::string& data, const std::string& name_or_path);
+ModelEntry find_model(const Catalogue& data, const std::string& name_or_path);
 std::string model_text(const ModelEntry& entry);
 Records model_records(const ModelEntry& entry);
 

@@ -91,7 +91,7 @@ std::vector<std::uint32_t> nodes_of(const Options& options) {
 }
 
 // A model, unless it is the name or the file of a scenario.
-bool names_model(const std::string& data, const std::string& word) {
+bool names_model(const Catalogue& data, const std::string& word) {
   const auto is_scenario = [&](const std::string& name) {
     return name == word || fs::path(name).filename() == word;
   };

@@ -59,7 +59,7 @@ Records asked_records(const Scenario& scenario, const AskedScenario& asked) {
           {"guesses", "constants behind this that are guesses", list_of(guesses)}};
 }
 
-std::optional<Scenario> scenario_if_sound(const std::string& data, const AskedScenario& asked) {
+std::optional<Scenario> scenario_if_sound(const Catalogue& data, const AskedScenario& asked) {
   try {
     return load_scenario(data, asked.source, asked.settings);
   } catch (const UserError&) {
@@ -67,7 +67,7 @@ std::optional<Scenario> scenario_if_sound(const std::string& data, const AskedSc
   }
 }
 
-std::optional<Records> asked_of(const std::string& data, const AskedScenario& asked) {
+std::optional<Records> asked_of(const Catalogue& data, const AskedScenario& asked) {
   const auto scenario = scenario_if_sound(data, asked);
   return scenario ? std::optional(asked_records(*scenario, asked)) : std::nullopt;
 }

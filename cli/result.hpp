@@ -40,8 +40,8 @@ struct AskedScenario {
 Records asked_records(const Scenario& scenario, const AskedScenario& asked);
 // These are for studies that read a scenario themselves. They return nothing where the settings
 // make no scenario, about which the study has its own word.
-std::optional<Scenario> scenario_if_sound(const std::string& data, const AskedScenario& asked);
-std::optional<Records> asked_of(const std::string& data, const AskedScenario& asked);
+std::optional<Scenario> scenario_if_sound(const Catalogue& data, const AskedScenario& asked);
+std::optional<Records> asked_of(const Catalogue& data, const AskedScenario& asked);
 // Returns a record with everything in it that there may be.
 Records asked_sample();
 // Returns what was set, as KEY=VALUE.

@@ -46,7 +46,7 @@ void note_figures(const std::string& file, const std::vector<StepRow>& rows, Row
 }
 
 // Adds a table's rows. The columns show what a table is of.
-void add_rows(const std::string& data, const CsvTable& table, RowTables& tables) {
+void add_rows(const Catalogue& data, const CsvTable& table, RowTables& tables) {
   if (holds_engine_rows(table)) {
     append(tables.engines, engine_rows(table));
     note_columns(table, engine_columns(), tables);
@@ -60,7 +60,7 @@ void add_rows(const std::string& data, const CsvTable& table, RowTables& tables)
 
 }  // namespace
 
-RowTables read_row_tables(const std::string& data, const std::vector<std::string>& files) {
+RowTables read_row_tables(const Catalogue& data, const std::vector<std::string>& files) {
   RowTables tables;
   Places places;
   std::vector<Problem> problems;

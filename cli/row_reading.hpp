@@ -15,7 +15,7 @@ struct RowTables {
   std::vector<std::string> notes;  // columns that are nearly read, rows that measure nothing
 };
 // Throws UserError when a file is empty or two rows have one id.
-RowTables read_row_tables(const std::string& data, const std::vector<std::string>& files);
+RowTables read_row_tables(const Catalogue& data, const std::vector<std::string>& files);
 
 // Returns whether rows of that family may be in these tables.
 bool holds_family(const RowTables& tables, std::string_view family);

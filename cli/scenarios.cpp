@@ -123,7 +123,7 @@ bool is_settings(const std::string& file) {
                               [&](const char* key) { return document.root().has(key); });
 }
 
-bool is_scenario(const std::string& data, const std::string& name) {
+bool is_scenario(const Catalogue& data, const std::string& name) {
   for (const std::string& each : scenario_names(data))
     if (name == each || name == std::filesystem::path(each).filename()) return true;
   const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
@@ -131,7 +131,7 @@ bool is_scenario(const std::string& data, const std::string& name) {
          is_settings(name);
 }
 
-Rows list_scenarios(const std::string& data) {
+Rows list_scenarios(const Catalogue& data) {
   Rows rows;
   for (const std::string& name : scenario_names(data))
     rows.emplace_back(name, heading_in(scenario_file(data, name), "name"));

@@ -11,9 +11,9 @@
 
 namespace stepsim {
 
-bool is_scenario(const std::string& data, const std::string& name);
+bool is_scenario(const Catalogue& data, const std::string& name);
 // Returns every scenario of the catalogue by name, with its title.
-std::vector<std::pair<std::string, std::string>> list_scenarios(const std::string& data);
+std::vector<std::pair<std::string, std::string>> list_scenarios(const Catalogue& data);
 // Writes every key with its value and where that comes from, and what follows from them. Keys that
 // change nothing in this scenario are counted unless `all` are wanted.
 std::string scenario_text(const std::string& name, const std::string& file,

@@ -152,7 +152,7 @@ int find(const CommandLine& line, const Options& options, const std::string& que
 }
 
 // Plays the row that a person looks for first by the engine of what is read.
-std::optional<PlayedBy> fastest_again(const std::string& data, const SweepTable& table,
+std::optional<PlayedBy> fastest_again(const Catalogue& data, const SweepTable& table,
                                       const SweepReport& report, const Player& player) {
   if (!report.fastest) return std::nullopt;
   const SweepRow& row = table.rows[*report.fastest];

@@ -24,7 +24,7 @@ std::vector<Setting> settings_of_row(const SweepTable& table, const SweepRow& ro
 }
 
 // Returns the scenario as it stands, or as the first of its points that can run.
-std::optional<Scenario> told_scenario(const std::string& data, const SweepTable& table) {
+std::optional<Scenario> told_scenario(const Catalogue& data, const SweepTable& table) {
   if (auto scenario = scenario_if_sound(data, {table.source, table.fixed})) return scenario;
   const auto row =
       std::ranges::find_if(table.rows, [](const SweepRow& each) { return each.outcome.feasible; });
@@ -33,7 +33,7 @@ std::optional<Scenario> told_scenario(const std::string& data, const SweepTable&
 }
 
 // Returns what became of one key of the source; nothing where it has no such key.
-std::optional<SourceKey> key_of_source(const std::string& data, const SweepTable& table,
+std::optional<SourceKey> key_of_source(const Catalogue& data, const SweepTable& table,
                                        const SweepRow& row, const std::string& key) {
   try {
     const auto translation =
@@ -59,7 +59,7 @@ std::vector<const SweepRow*> rows_by_value(const SweepTable& table, std::size_t 
 }
 
 // Notes that no value of a varied key changes the result.
-std::string note_on(const std::string& data, const SweepTable& table, std::size_t k) {
+std::string note_on(const Catalogue& data, const SweepTable& table, std::size_t k) {
   const std::string& key = table.keys[k];
   std::optional<SourceKey> told;
   for (const SweepRow* row : rows_by_value(table, k)) {
@@ -77,7 +77,7 @@ std::string note_on(const std::string& data, const SweepTable& table, std::size_
 
 }  // namespace
 
-SweepNotes notes_on(const std::string& data, const SweepTable& table) {
+SweepNotes notes_on(const Catalogue& data, const SweepTable& table) {
   SweepNotes told;
   const auto scenario = told_scenario(data, table);
   if (!scenario) return told;

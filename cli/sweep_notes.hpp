@@ -14,6 +14,6 @@ struct SweepNotes {
   std::vector<Assumption> assumptions;  // the points may say what these leave open
   std::vector<std::string> notes;       // of the file, and of keys that are varied for nothing
 };
-SweepNotes notes_on(const std::string& data, const SweepTable& table);
+SweepNotes notes_on(const Catalogue& data, const SweepTable& table);
 
 }  // namespace stepsim

@@ -72,7 +72,7 @@ std::vector<std::string> scenario_files(const CommandLine& line,
                                         const std::vector<std::string>& words) {
   std::vector<std::string> files;
   std::vector<std::string> places = words;
-  if (places.empty()) places = data_places(line.data, "scenarios/seeds");
+  if (places.empty()) places = line.data.places("scenarios/seeds");
   for (const std::string& place : places) append(files, files_in(place, ".yaml"));
   return files;
 }

@@ -10,6 +10,7 @@
 #include "scenarios/assumption.hpp"
 #include "scenarios/keys/observation.hpp"
 #include "sim/base/config.hpp"
+#include "topology/catalog.hpp"
 #include "topology/cluster.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/grpo.hpp"
@@ -37,6 +38,7 @@ struct UnmodelledKey {
 };
 
 struct Scenario {
+  Catalogue data;  // that it was read with
   std::string name;
   std::string text;  // as read
   Model model;
@@ -60,7 +62,8 @@ struct Scenario {
 
 // Returns what its training step is made from; it refers to the scenario.
 inline StepInput step_input(const Scenario& scenario) {
-  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
+  return {scenario.cluster,  scenario.model, scenario.stack,
+          scenario.strategy, scenario.job,   &scenario.data};
 }
 
 // This is a change from the command line: {"strategy.zero", "2"}.

@@ -78,11 +78,11 @@ Words words_of(std::string_view name) {
   return words;
 }
 
-Document table_of_words(const std::string& data) {
-  return read_document(data_file(data, "topology/called.yaml"));
+Document table_of_words(const Catalogue& data) {
+  return read_document(data.file("topology/called.yaml"));
 }
 
-std::string gpu_of(const std::string& data, const Words& words) {
+std::string gpu_of(const Catalogue& data, const Words& words) {
   for (const std::string& gpu : names_on(data, gpu_shelf))
     if (words_of(gpu) == words) return gpu;
   const Document document = table_of_words(data);
@@ -91,13 +91,13 @@ std::string gpu_of(const std::string& data, const Words& words) {
 }
 
 // Returns how many GB or GiB the card is sold with.
-std::uint32_t memory_of(const std::string& data, const std::string& gpu) {
+std::uint32_t memory_of(const Catalogue& data, const std::string& gpu) {
   const std::string said = open_entry(data, gpu_shelf, gpu).peek("memory.capacity").value_or("");
   return digits_in(std::string_view(said).substr(0, said.find(' ')));
 }
 
 // Returns the card of these words, behind which may stand the memory that it has in any case.
-std::string card_of(const std::string& data, Words words) {
+std::string card_of(const Catalogue& data, Words words) {
   if (words.empty()) return "";
   std::string gpu = gpu_of(data, words);
   const std::uint32_t memory = digits_in(words.back());
@@ -109,7 +109,7 @@ std::string card_of(const std::string& data, Words words) {
 
 }  // namespace
 
-std::optional<CalledCard> card_called(const std::string& data, std::string_view said) {
+std::optional<CalledCard> card_called(const Catalogue& data, std::string_view said) {
   std::string text = in_small_letters(said);
   std::uint32_t count = take_first_count(text);
   if (count == 0) count = take_last_count(text, ':');
@@ -122,7 +122,7 @@ std::optional<CalledCard> card_called(const std::string& data, std::string_view 
   return CalledCard{.gpu = std::move(gpu), .count = count};
 }
 
-std::string why_no_machine(const std::string& data, std::string_view said) {
+std::string why_no_machine(const Catalogue& data, std::string_view said) {
   const Words words = words_of(in_small_letters(said));
   const Document document = table_of_words(data);
   for (const Table& each : document.root().tables("not_modelled"))
@@ -134,7 +134,7 @@ std::string why_no_machine(const std::string& data, std::string_view said) {
   return "";
 }
 
-std::string node_of_card(const std::string& data, const std::string& gpu, std::uint32_t gpus,
+std::string node_of_card(const Catalogue& data, const std::string& gpu, std::uint32_t gpus,
                          std::uint32_t& found) {
   const Words words = words_of(gpu);
   std::string best;
@@ -156,7 +156,7 @@ std::string node_of_card(const std::string& data, const std::string& gpu, std::u
   return best;
 }
 
-void settle_machine(const std::string& data, std::uint32_t all, ClusterChoice& choice) {
+void settle_machine(const Catalogue& data, std::uint32_t all, ClusterChoice& choice) {
   std::uint32_t each = 0;
   const bool entry = choice.name.empty() || is_on(data, node_shelf, choice.name) ||
                      is_on(data, cluster_shelf, choice.name);

@@ -17,8 +17,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::string_view before_hub = "\n\n";  // no folder is an empty line
-
 // Constants keep the place they came from in their name: "node.links.xgmi.bandwidth".
 void collect(std::vector<NamedConstant>& all, const Document& document, std::string_view prefix) {
   for (NamedConstant constant : document.constants()) {
@@ -89,8 +87,8 @@ struct Parts {
 };
 
 // A name is a cluster, which says its node and network, or a node alone.
-Parts parts_of(const std::string& data, const std::string& name) {
-  const std::vector<std::string> folders = data_folders(data);
+Parts parts_of(const Catalogue& data, const std::string& name) {
+  const Folders folders = data.folders();
   if (has_entry(folders, cluster_shelf, name)) {
     const Document document = open_entry(data, cluster_shelf, name);
     const Table root = document.root();
@@ -142,10 +140,8 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
   const auto reject = [&](std::string message) {
     throw UserError({{document.file(), 0, "like", std::move(message)}});
   };
-  const std::vector<std::string> own_keys{"name",         "title",       "like",
-                                          "note",         "measured_as", "learners_named",
-                                          "selective_is", "must_say",    "experts_recompute",
-                                          "smaller"};
+  std::vector<std::string> own_keys{"name", "title", "like", "note", "measured_as"};
+  own_keys.insert(own_keys.end(), shelf.own.begin(), shelf.own.end());
   if (is_common_file(like)) {
     const std::string file = common_file(all, like);
     if (file.empty()) reject(fmt::format("no file {}.yaml in the catalogue", like));
@@ -165,7 +161,7 @@ constexpr std::string_view host_speed = "host.core_speed";
 
 // Gives the node its processors' speed. If it is not known which of several a machine has, the
 // range reaches over theirs.
-void lay_processors(const std::string& data, Document& node, std::span<const std::string> names) {
+void lay_processors(const Catalogue& data, Document& node, std::span<const std::string> names) {
   Constant<Ratio> range;
   for (const std::string& name : names) {
     const bool first = name == names.front();
@@ -182,8 +178,8 @@ void lay_processors(const std::string& data, Document& node, std::span<const std
 
 // Reads the node with that processor; empty: with its usual ones, unless it says itself how fast
 // its host is.
-Document open_node(const std::string& data, std::string_view name, const std::string& processor) {
-  const std::vector<std::string> folders = data_folders(data);
+Document open_node(const Catalogue& data, std::string_view name, const std::string& processor) {
+  const Folders folders = data.folders();
   Document node = open_chain(folders, folders, node_shelf, name, 0);
   if (!processor.empty()) {
     node.set("processors", fmt::format("[{}]", processor));
@@ -237,7 +233,7 @@ Cluster counted(const ClusterChoice& choice, const Parts& parts, bool is_platfor
 }
 
 // Adds the network that joins the nodes, where there is more than one or somebody named it.
-void join_nodes(const std::string& data, const ClusterChoice& choice, const Parts& parts,
+void join_nodes(const Catalogue& data, const ClusterChoice& choice, const Parts& parts,
                 const MaybeDraw& draw, std::span<const GivenConstant> given, Cluster& cluster) {
   std::string network = choice.network.empty() ? parts.network : choice.network;
   if (network.empty()) network = cluster.node.network;
@@ -256,67 +252,49 @@ void join_nodes(const std::string& data, const ClusterChoice& choice, const Part
 
 }  // namespace
 
-std::string join_folders(std::span<const std::string> folders) {
-  return fmt::format("{}", fmt::join(folders, "\n"));
-}
-
-std::vector<std::string> data_folders(const std::string& data) {
-  const auto folders = split(std::string_view(data).substr(0, data.find(before_hub)), '\n');
-  return {folders.begin(), folders.end()};
-}
-
-std::string with_hub(const std::string& data, const std::string& folder) {
-  return fmt::format("{}{}{}", data, before_hub, folder);
-}
-
-std::string hub_of(const std::string& data) {
-  const std::size_t place = data.find(before_hub);
-  return place == std::string::npos ? "" : data.substr(place + before_hub.size());
-}
-
-std::vector<std::string> data_places(const std::string& data, std::string_view path) {
+std::vector<std::string> Catalogue::places(std::string_view path) const {
   std::vector<std::string> places;
-  for (const std::string& folder : data_folders(data))
+  for (const std::string& folder : folders())
     if (std::string place = fmt::format("{}/{}", folder, path); is_there(place))
       places.push_back(std::move(place));
   return places;
 }
 
-std::string data_file(const std::string& data, std::string_view path) {
-  const std::vector<std::string> places = data_places(data, path);
-  return places.empty() ? fmt::format("{}/{}", data_folders(data).front(), path) : places.back();
+std::string Catalogue::file(std::string_view path) const {
+  const std::vector<std::string> all = places(path);
+  if (!all.empty()) return all.back();
+  return fmt::format("{}/{}", folders().empty() ? "" : folders().front(), path);
 }
 
-bool is_of_overlay(const std::string& data, const std::string& file) {
-  const std::vector<std::string> folders = data_folders(data);
+bool Catalogue::is_overlay(std::string_view file) const {
   // The installed folder may be named once more, to go before the user's own.
-  return std::any_of(folders.begin() + 1, folders.end(), [&](const std::string& folder) {
-    return folder != folders.front() && file.starts_with(folder + "/");
+  return std::ranges::any_of(folders() | std::views::drop(1), [&](const std::string& folder) {
+    return folder != folders().front() && file.starts_with(folder + "/");
   });
 }
 
-std::vector<std::string> overlay_files(const std::string& data, const Shelf& shelf,
+std::vector<std::string> overlay_files(const Catalogue& data, const Shelf& shelf,
                                        std::string_view name) {
-  const std::vector<std::string> all = data_folders(data);
+  const Folders all = data.folders();
   std::vector<std::string> files;
   Folders folders = all;
   std::string link(name);
   for (int links = 0; all.size() > 1 && !link.empty() && links <= longest_chain; ++links) {
     const EntryPlace place = place_of_entry(folders, shelf, link);
-    if (is_of_overlay(data, place.file)) files.push_back(place.file);
+    if (data.is_overlay(place.file)) files.push_back(place.file);
     const std::string like = read_document(place.file).root().text_or("like", "");
     if (is_common_file(like)) {
-      if (const std::string file = common_file(all, like); is_of_overlay(data, file))
+      if (const std::string file = common_file(all, like); data.is_overlay(file))
         files.push_back(file);
       break;
     }
-    folders = like == link ? place.below : Folders(all);
+    folders = like == link ? place.below : all;
     link = like;
   }
   return files;
 }
 
-std::vector<std::string> overlay_files(const std::string& data, const Cluster& cluster) {
+std::vector<std::string> overlay_files(const Catalogue& data, const Cluster& cluster) {
   std::vector<std::string> files;
   const auto add = [&](const Shelf& shelf, const std::string& name) {
     for (std::string& file : overlay_files(data, shelf, name)) files.push_back(std::move(file));
@@ -333,25 +311,25 @@ std::string overlay_note(std::span<const std::string> files) {
   return fmt::format("not of the installed catalogue: {}", fmt::join(files, ", "));
 }
 
-std::vector<std::string> names_on(const std::string& data, const Shelf& shelf) {
-  return names_in(data_folders(data), shelf);
+std::vector<std::string> names_on(const Catalogue& data, const Shelf& shelf) {
+  return names_in(data.folders(), shelf);
 }
 
-bool is_on(const std::string& data, const Shelf& shelf, std::string_view name) {
-  return has_entry(data_folders(data), shelf, name);
+bool is_on(const Catalogue& data, const Shelf& shelf, std::string_view name) {
+  return has_entry(data.folders(), shelf, name);
 }
 
-std::string file_of(const std::string& data, const Shelf& shelf, std::string_view name) {
-  return data_file(data, fmt::format("{}/{}.yaml", shelf.folder, name));
+std::string file_of(const Catalogue& data, const Shelf& shelf, std::string_view name) {
+  return data.file(fmt::format("{}/{}.yaml", shelf.folder, name));
 }
 
-Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name) {
+Document open_entry(const Catalogue& data, const Shelf& shelf, std::string_view name) {
   if (shelf.folder == node_shelf.folder) return open_node(data, name, "");
-  const std::vector<std::string> folders = data_folders(data);
+  const Folders folders = data.folders();
   return open_chain(folders, folders, shelf, name, 0);
 }
 
-Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const MaybeDraw& draw,
+Cluster load_cluster(const Catalogue& data, const ClusterChoice& choice, const MaybeDraw& draw,
                      std::span<const GivenConstant> given) {
   std::optional<PlatformMachine> machine;
   if (!choice.platform.empty()) machine = machine_of(data, choice.platform, choice.name);
@@ -372,7 +350,7 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const
   prepare(gpu, draw, given, "gpu");
   cluster.gpu = read_gpu(gpu.root());
   gpu.finish();
-  cluster.graph = lay_out(cluster.node);
+  cluster.graph = lay_out(data, cluster.node);
   collect(cluster.constants, gpu, "gpu");
   collect(cluster.constants, node, "node");
 

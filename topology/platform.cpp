@@ -24,13 +24,13 @@ std::string property(const PlatformFile::Host& host, std::string_view key) {
   throw UserError({{file.file, host.line, "host", fmt::format("\"{}\": {}", host.name, why)}});
 }
 
-std::string gpu_of_node(const std::string& data, const std::string& node) {
+std::string gpu_of_node(const Catalogue& data, const std::string& node) {
   return open_entry(data, node_shelf, node).root().text("gpu");
 }
 
 // Returns the catalogue's node with most GPUs of this kind; of equally large ones the first by
 // name.
-std::string largest_node_of(const std::string& data, const std::string& gpu) {
+std::string largest_node_of(const Catalogue& data, const std::string& gpu) {
   std::string best;
   std::int64_t most = 0;
   for (const std::string& name : names_on(data, node_shelf)) {
@@ -57,8 +57,7 @@ std::string text_of_kind(const HostKind& kind) {
   return fmt::format("gpu {}{}", kind.gpu, kind.node.empty() ? "" : " in " + kind.node);
 }
 
-HostKind kind_of(const std::string& data, const PlatformFile& file,
-                 const PlatformFile::Host& host) {
+HostKind kind_of(const Catalogue& data, const PlatformFile& file, const PlatformFile::Host& host) {
   HostKind kind{property(host, "gpu"), property(host, "node")};
   if (kind.gpu.empty() && kind.node.empty()) {
     std::vector<std::string> names;
@@ -76,18 +75,24 @@ HostKind kind_of(const std::string& data, const PlatformFile& file,
   return kind;
 }
 
-PlatformFile known_platform(const std::string& path) {
-  static std::optional<std::pair<std::string, PlatformFile>> last;  // most readings are of the same
+// Most readings are of the same file and text as the one before.
+struct LastPlatform {
+  std::string text;  // after the path
+  PlatformFile file;
+};
+
+PlatformFile known_platform(const Catalogue& data, const std::string& path) {
+  LastPlatform& last = data.kept<LastPlatform>();
   std::string text = path + '\n' + read_text(path);
-  if (!last || last->first != text) last.emplace(std::move(text), read_platform_file(path));
-  return last->second;
+  if (last.text != text) last = {std::move(text), read_platform_file(path)};
+  return last.file;
 }
 
 }  // namespace
 
-PlatformMachine machine_of(const std::string& data, const std::string& path,
+PlatformMachine machine_of(const Catalogue& data, const std::string& path,
                            const std::string& node) {
-  PlatformMachine machine{.file = known_platform(path), .node = {}};
+  PlatformMachine machine{.file = known_platform(data, path), .node = {}};
   const PlatformFile::Host& first = machine.file.hosts.front();
   const HostKind kind = kind_of(data, machine.file, first);
   for (const PlatformFile::Host& host : machine.file.hosts)

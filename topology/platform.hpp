@@ -10,6 +10,8 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 // Hosts are nodes. One that names a `node` of the catalogue is such a machine, whose NICs begin at
 // the file's links; one that names a `gpu` is a single GPU in a node of its own, from which the
 // file's links lead to the others.
@@ -21,8 +23,7 @@ struct PlatformMachine {
 
 // Reads the file. Hosts that do not say what they are, or sit in, are or sit in `node`. Throws
 // UserError with the line of the host.
-PlatformMachine machine_of(const std::string& data, const std::string& path,
-                           const std::string& node);
+PlatformMachine machine_of(const Catalogue& data, const std::string& path, const std::string& node);
 
 // Returns the ways between the hosts in these places, every node a host.
 NetworkRoutes ways_of(const PlatformMachine& machine, std::span<const std::uint32_t> places);

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "topology/catalog.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -166,15 +168,20 @@ NodeGraph graph_of(const Node& node) {
   return std::move(draft.result);
 }
 
-}  // namespace
-
 // Nearly all scenarios of a study are on nodes of one kind, and routes take longer than the rest of
 // a cluster.
-NodeGraph lay_out(const Node& node) {
-  static std::optional<std::pair<Wires, NodeGraph>> last;
+struct LastGraph {
+  std::optional<Wires> wires;
+  NodeGraph graph;
+};
+
+}  // namespace
+
+NodeGraph lay_out(const Catalogue& data, const Node& node) {
+  LastGraph& last = data.kept<LastGraph>();
   Wires wires(node);
-  if (!last || last->first != wires) last.emplace(std::move(wires), graph_of(node));
-  return last->second;
+  if (last.wires != wires) last = {std::move(wires), graph_of(node)};
+  return last.graph;
 }
 
 // The search runs from the goal against the direction of the lines.

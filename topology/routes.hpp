@@ -12,6 +12,8 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 struct NodeLink {
   std::string name;  // "nvlink.gpu3>nvswitch0"
   BytesPerSecond capacity;
@@ -34,7 +36,7 @@ struct NodeGraph {
   }
 };
 
-NodeGraph lay_out(const Node& node);
+NodeGraph lay_out(const Catalogue& data, const Node& node);
 
 // Returns [goal][switch] the fewest cables from the switch to that goal, or SwitchNetwork::nowhere.
 std::vector<std::vector<std::uint32_t>> distances_to(std::span<const SwitchNetwork::Line> lines,

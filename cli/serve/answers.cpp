@@ -70,14 +70,14 @@ std::string command_of(const NamedStep& step) {
   return command;
 }
 
-std::vector<std::string> machines(const std::string& data) {
+std::vector<std::string> machines(const Catalogue& data) {
   std::vector<std::string> names = names_on(data, node_shelf);
   append(names, names_on(data, cluster_shelf));
   return names;
 }
 
 // Returns the keys that name entries of the catalogue.
-Records names_records(const std::string& data) {
+Records names_records(const Catalogue& data) {
   const auto names = [&](std::string_view key, const std::vector<std::string>& list) {
     return Record(key, "names that it may say", list_of(list));
   };

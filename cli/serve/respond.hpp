@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "sim/engine/player.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
 // This says what is served, and to whom.
 struct Serving {
-  std::string data;                    // the catalogue
+  Catalogue data;                      // the catalogue
   std::vector<std::string> folders{};  // with scenarios of the user's own, as absolute paths
   std::vector<std::string> hosts{};    // names by which browsers may call, in small letters
   std::uint16_t port = 0;              // where they call

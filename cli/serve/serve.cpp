@@ -52,14 +52,14 @@ std::string absolute_folder(const std::string& folder) {
 
 // Makes the catalogue's folders absolute, and leaves out the models that other programs keep: those
 // folders were not given.
-std::string absolute_catalogue(const std::string& data) {
-  return join_folders(mapped(data_folders(data), absolute_folder));
+Catalogue absolute_catalogue(const Catalogue& data) {
+  return Catalogue(mapped(data.folders(), absolute_folder));
 }
 
 // Returns the parts of each catalogue alone, as it may stand in a checkout with other things.
-std::vector<std::string> catalogue_folders(const std::string& data) {
+std::vector<std::string> catalogue_folders(const Catalogue& data) {
   std::vector<std::string> folders;
-  for (const std::string& folder : data_folders(data))
+  for (const std::string& folder : data.folders())
     for (const std::string_view part : {"scenarios", "topology", "workloads", "claims"})
       folders.push_back(fmt::format("{}/{}", folder, part));
   return folders;

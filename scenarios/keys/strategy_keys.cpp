@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t most_ranks = 1 << 20, most_parts = 1 << 16;
+constexpr std::int64_t most_parts = 1 << 16;
 constexpr double most_elements = 1e12;
 
 // The words of a value that a stack file may choose as well.

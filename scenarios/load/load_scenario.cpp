@@ -151,7 +151,7 @@ void retitle(Document& document, const std::string& file, std::span<const Settin
 
 }  // namespace
 
-Scenario load_scenario(const std::string& data, const std::string& path_or_name,
+Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
   const std::string file = find_scenario(data, path_or_name);
   const auto source = is_trace(file) ? std::nullopt : translate_source(data, file, settings);
@@ -170,7 +170,7 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
     }
     for (SaidKey& said : scenario.said)
       if (was_set(said.path, settings)) said.origin = {.source = "--set"};
-    if (file != path_or_name && is_of_overlay(data, file))
+    if (file != path_or_name && data.is_overlay(file))
       scenario.notes.push_back(overlay_note(std::array{file}));
     return scenario;
   } catch (const UserError& error) {

@@ -21,7 +21,7 @@ namespace {
 
 // Returns the experts of a model by name, by path, or written in the scenario; nothing for a dense
 // one, and for one that cannot be read, which the reading of the scenario says.
-std::optional<std::string> experts_of(const std::string& data, const Document& scenario) {
+std::optional<std::string> experts_of(const Catalogue& data, const Document& scenario) {
   const std::string name = resolve_model(data, scenario.peek("model").value_or(""));
   if (name.empty()) return experts_said(scenario, "model");
   if (const std::string path = beside(scenario.file(), name); is_config_path(path)) {
@@ -36,7 +36,7 @@ std::optional<std::string> experts_of(const std::string& data, const Document& s
   return experts_said(open_entry(data, model_shelf, name), "config");
 }
 
-std::optional<std::string> gpus_of(const std::string& data, const Document& scenario) {
+std::optional<std::string> gpus_of(const Catalogue& data, const Document& scenario) {
   try {
     Document own = parse_document(scenario.canonical(), scenario.file());
     const Table root = own.root();
@@ -59,14 +59,14 @@ std::map<std::string, std::string> told_by_deepspeed(const Document& scenario) {
 
 }  // namespace
 
-std::vector<std::string> read_recipe_names(const std::string& data, const Table& root) {
+std::vector<std::string> read_recipe_names(const Catalogue& data, const Table& root) {
   std::vector<std::string> names;
   if (root.has("recipe")) names = root.values("recipe");
   for (const std::string& name : names) known(root, "recipe", "recipe", name, data, {recipe_shelf});
   return names;
 }
 
-void check_offers(const std::string& data, const Document& scenario) {
+void check_offers(const Catalogue& data, const Document& scenario) {
   if (!scenario.peek("recipe")) return;
   for (const std::string& name : scenario.root().values("recipe")) {
     if (!is_on(data, recipe_shelf, name)) continue;
@@ -84,7 +84,7 @@ void check_offers(const std::string& data, const Document& scenario) {
   }
 }
 
-void lay_defaults(const std::string& data, Document& scenario) {
+void lay_defaults(const Catalogue& data, Document& scenario) {
   std::vector<Document> files;
   std::vector<Default> defaults;
   const auto add = [&](const Shelf& shelf, const std::string& name) {

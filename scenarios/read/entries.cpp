@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <tuple>
+#include <utility>
 
 #include "scenarios/keys/head_keys.hpp"
 #include "scenarios/read/faults.hpp"
@@ -13,6 +15,7 @@
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 #include "topology/called.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
@@ -36,7 +39,7 @@ bool moves_tokens(const Scenario& scenario) {
 }
 
 // A path that leads to no config.json, or a name that no model has.
-void check_model(const std::string& data, const Table& root, const std::string& name) {
+void check_model(const Catalogue& data, const Table& root, const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code failed;
   const fs::path path(name);
@@ -69,26 +72,25 @@ struct SharedFacts {
 };
 
 // All scenarios share these files. What one says as it stands depends on nothing but its text, and
-// is kept: most readings are of the same text as the last. `own`: what the stack says instead.
+// is kept with it: most readings are of the same text as the last. `own`: what the stack says
+// instead.
 template <class Value>
-const SharedFacts<Value>& shared_facts(const std::string& data, std::string_view scope,
-                                       Value (*read)(const Table&), const Readings& readings,
-                                       std::span<const Setting> own = {}) {
-  static SharedFacts<Value> facts;
-  static std::optional<std::string> said;  // the text that they are of, as it stands
-  const std::string file = data_file(data, fmt::format("workloads/{}.yaml", scope));
+SharedFacts<Value> shared_facts(const Catalogue& data, std::string_view scope,
+                                Value (*read)(const Table&), const Readings& readings,
+                                std::span<const Setting> own = {}) {
+  auto& [said, last] = data.kept<std::pair<std::string, SharedFacts<Value>>>();
+  const std::string file = data.file(fmt::format("workloads/{}.yaml", scope));
   std::string text = read_text(file);
   const bool given = std::ranges::any_of(
       readings.given, [&](const GivenConstant& each) { return each.name.starts_with(scope); });
   const bool as_it_stands = !readings.draw && !given && own.empty();
-  if (as_it_stands && said == text) return facts;
-  said.reset();
+  if (as_it_stands && said == text) return last;
   Document document = under(parse_document(text, file), readings, scope);
   for (const auto& [key, value] : own) document.set(key, value);
-  facts.value = read(document.root());
+  SharedFacts<Value> facts{read(document.root()), {}};
   document.finish();
   facts.constants = scoped(document.constants(), scope);
-  if (as_it_stands) said = std::move(text);
+  if (as_it_stands) std::tie(said, last) = std::tie(text, facts);
   return facts;
 }
 
@@ -102,7 +104,7 @@ std::string beside(const std::string& file, const std::string& path) {
   return found ? there.string() : path;
 }
 
-Names read_names(const std::string& data, const Table& root, const Table& cluster,
+Names read_names(const Catalogue& data, const Table& root, const Table& cluster,
                  const std::string& scenario_file) {
   Names names;
   names.model = root.is_mapping("model") ? "" : root.text("model");
@@ -125,7 +127,7 @@ Names read_names(const std::string& data, const Table& root, const Table& cluste
 }
 
 bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
-           const std::string& data, std::initializer_list<Shelf> shelves) {
+           const Catalogue& data, std::initializer_list<Shelf> shelves) {
   if (name.empty()) return false;
   if (std::ranges::any_of(shelves, [&](const Shelf& each) { return is_on(data, each, name); }))
     return true;
@@ -143,7 +145,7 @@ bool known(const Table& table, std::string_view key, std::string_view what, cons
   return false;
 }
 
-Found find_entries(const std::string& data, const Table& root, const Table& cluster,
+Found find_entries(const Catalogue& data, const Table& root, const Table& cluster,
                    const Names& names) {
   const bool of_platform = !names.cluster.platform.empty();
   const bool node =
@@ -175,7 +177,7 @@ void keep_constants(const Document& document, std::string_view scope, Scenario& 
   append(scenario.constants, scoped(document.constants(), scope));
 }
 
-void load_entries(const std::string& data, const Names& names, const Found& found,
+void load_entries(const Catalogue& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario) {
   if (found.model && !names.model.empty()) scenario.model = load_model(data, names.model);
   scenario.files.clear();
@@ -191,14 +193,14 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   scenario.stack = read_stack(stack.root());
   const auto own_operators = operators_of_stack(stack.root());
   stack.finish();
-  const auto& attention = shared_facts(data, "attention", read_attention_shares, readings);
-  const auto& experts = shared_facts(data, "experts", read_expert_shares, readings);
-  const auto& mixers = shared_facts(data, "mixers", read_mixers, readings);
-  const auto& operators = shared_facts(data, "operators", read_operators, readings, own_operators);
-  scenario.stack.attention_shares = attention.value;
-  scenario.stack.expert_shares = experts.value;
-  scenario.stack.mixers = mixers.value;
-  scenario.stack.operators = operators.value;
+  auto attention = shared_facts(data, "attention", read_attention_shares, readings);
+  auto experts = shared_facts(data, "experts", read_expert_shares, readings);
+  auto mixers = shared_facts(data, "mixers", read_mixers, readings);
+  auto operators = shared_facts(data, "operators", read_operators, readings, own_operators);
+  scenario.stack.attention_shares = std::move(attention.value);
+  scenario.stack.expert_shares = std::move(experts.value);
+  scenario.stack.mixers = std::move(mixers.value);
+  scenario.stack.operators = std::move(operators.value);
   if (attention_uses_shares(scenario)) append(scenario.constants, attention.constants);
   if (moves_tokens(scenario)) append(scenario.constants, experts.constants);
   if (scenario.model.mixer) append(scenario.constants, mixers.constants);
@@ -206,16 +208,16 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   keep_constants(stack, "stack", scenario);
 }
 
-void load_mixers(const std::string& data, const MaybeDraw& draw, EngineStack& engine) {
+void load_mixers(const Catalogue& data, const MaybeDraw& draw, EngineStack& engine) {
   const Readings readings{draw, {}, {}};
   engine.mixers.rates = shared_facts(data, "mixers", read_mixers, readings).value;
   engine.mixers.operators = shared_facts(data, "operators", read_operators, readings).value;
 }
 
-std::vector<std::string> overlay_files(const std::string& data, const Names& names,
+std::vector<std::string> overlay_files(const Catalogue& data, const Names& names,
                                        const Found& found, const Scenario& scenario) {
   std::vector<std::string> files;
-  if (data_folders(data).size() == 1) return files;
+  if (data.folders().size() == 1) return files;
   const auto add = [&](std::vector<std::string> more) {
     std::move(more.begin(), more.end(), std::back_inserter(files));
   };
@@ -224,13 +226,13 @@ std::vector<std::string> overlay_files(const std::string& data, const Names& nam
   if (found.model && !names.model.empty() && !is_config_path(names.model))
     add(overlay_files(data, model_shelf, names.model));
   for (const std::string_view shared : {"attention", "experts", "mixers", "operators"})
-    if (const std::string file = data_file(data, fmt::format("workloads/{}.yaml", shared));
-        is_of_overlay(data, file))
+    if (const std::string file = data.file(fmt::format("workloads/{}.yaml", shared));
+        data.is_overlay(file))
       files.push_back(file);
   return files;
 }
 
-void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
+void load_optimizer(const Catalogue& data, const Table& strategy, const Readings& readings,
                     Scenario& scenario) {
   Strategy& s = scenario.strategy;
   const std::string name = s.optimizer.name;
@@ -250,7 +252,7 @@ void load_optimizer(const std::string& data, const Table& strategy, const Readin
   if (!strategy.has("optimizer_kernels") && !kernels.empty()) s.update_kernels = kernels.front();
 }
 
-void load_adapters(const std::string& data, const Table& strategy, const Readings& readings,
+void load_adapters(const Catalogue& data, const Table& strategy, const Readings& readings,
                    Scenario& scenario) {
   Lora& lora = scenario.strategy.lora;
   const auto table = strategy.table_if("lora");
@@ -269,7 +271,7 @@ void load_adapters(const std::string& data, const Table& strategy, const Reading
     load("quantised", format_shelf, std::string(lora.quantised.name), read_format, lora.quantised);
 }
 
-void load_precision(const std::string& data, const Table& strategy, const Readings& readings,
+void load_precision(const Catalogue& data, const Table& strategy, const Readings& readings,
                     bool machine, Scenario& scenario) {
   Strategy& s = scenario.strategy;
   const std::string name = s.precision.name;
@@ -292,11 +294,11 @@ void load_precision(const std::string& data, const Table& strategy, const Readin
                                             gpu.name, name, fmt::join(others, ", ")));
 }
 
-void load_faults(const std::string& data, const Table& cluster, const Readings& readings,
+void load_faults(const Catalogue& data, const Table& cluster, const Readings& readings,
                  Scenario& scenario) {
   if (!asks_for_faults(cluster)) return;
   const Document file =
-      under(read_document(data_file(data, "topology/variation.yaml")), readings, "variation");
+      under(read_document(data.file("topology/variation.yaml")), readings, "variation");
   const Variation variation{file.root().constant<Ratio>("gpu_time")};
   file.finish();
   if (cluster.has("vary")) keep_constants(file, "variation", scenario);

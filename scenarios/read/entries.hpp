@@ -21,17 +21,17 @@ struct Names {
   std::string model, stack;  // model: empty when the scenario holds a config.json itself
   ClusterChoice cluster;
 };
-Names read_names(const std::string& data, const Table& root, const Table& cluster,
+Names read_names(const Catalogue& data, const Table& root, const Table& cluster,
                  const std::string& scenario_file);
 
 // A name that the catalogue does not have is noted with the others; an absent one is noted already.
 bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
-           const std::string& data, std::initializer_list<Shelf> shelves);
+           const Catalogue& data, std::initializer_list<Shelf> shelves);
 
 struct Found {
   bool model = false, cluster = false, stack = false;
 };
-Found find_entries(const std::string& data, const Table& root, const Table& cluster,
+Found find_entries(const Catalogue& data, const Table& root, const Table& cluster,
                    const Names& names);
 
 // Readings say how the constants are read: as stated, drawn, or as the scenario says.
@@ -47,26 +47,26 @@ void keep_constants(const Document& document, std::string_view scope, Scenario& 
 
 // Loads what engines do with layers without attention: rates and operators as learners' stacks have
 // them.
-void load_mixers(const std::string& data, const MaybeDraw& draw, EngineStack& engine);
+void load_mixers(const Catalogue& data, const MaybeDraw& draw, EngineStack& engine);
 
 // GPUs and links that are slower than their files say, if the scenario has any.
-void load_faults(const std::string& data, const Table& cluster, const Readings& readings,
+void load_faults(const Catalogue& data, const Table& cluster, const Readings& readings,
                  Scenario& scenario);
 // The files of overlays of the catalogue that a scenario's entries were read from.
-std::vector<std::string> overlay_files(const std::string& data, const Names& names,
+std::vector<std::string> overlay_files(const Catalogue& data, const Names& names,
                                        const Found& found, const Scenario& scenario);
 // The optimizer that the strategy names, with what `optimizer_kernels` says of it, or leaves out.
-void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
+void load_optimizer(const Catalogue& data, const Table& strategy, const Readings& readings,
                     Scenario& scenario);
 // Loads what adapters are, and how the matrices beside them are stored.
 void load_adapters(const std::string& data, const Table& strategy, const Readings& readings,
                    Scenario& scenario);
 // Loads how the strategy's products run. If `machine`, the machine was found, and has to have units
 // for them.
-void load_precision(const std::string& data, const Table& strategy, const Readings& readings,
+void load_precision(const Catalogue& data, const Table& strategy, const Readings& readings,
                     bool machine, Scenario& scenario);
 // Loads what was found; the rest of the scenario stays as it is.
-void load_entries(const std::string& data, const Names& names, const Found& found,
+void load_entries(const Catalogue& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario);
 
 }  // namespace stepsim

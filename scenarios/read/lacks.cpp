@@ -21,9 +21,13 @@ struct Lacks {
   bool tf32 = false, flash = false;
 };
 
-const Lacks& lacks_of(const std::string& data, const std::string& gpu) {
-  static std::map<std::string, Lacks> known;  // a search reads the same board thousands of times
-  const auto [place, fresh] = known.try_emplace(fmt::format("{}\n{}", data, gpu));
+// A search reads the same board thousands of times.
+struct KnownLacks {
+  std::map<std::string, Lacks> by_gpu;
+};
+
+const Lacks& lacks_of(const Catalogue& data, const std::string& gpu) {
+  const auto [place, fresh] = data.kept<KnownLacks>().by_gpu.try_emplace(gpu);
   Lacks& lacks = place->second;
   if (!fresh) return lacks;
   const Document document = open_entry(data, gpu_shelf, gpu);
@@ -61,7 +65,7 @@ void emulate(const Constant<FlopsPerSecond>& slow, Gpu& gpu) {
 
 }  // namespace
 
-void lay_what_lacks(const std::string& data, Scenario& scenario) {
+void lay_what_lacks(const Catalogue& data, Scenario& scenario) {
   if (!is_on(data, gpu_shelf, scenario.cluster.gpu.name)) return;
   Gpu& gpu = scenario.cluster.gpu;
   const Lacks& lacks = lacks_of(data, gpu.name);

@@ -9,6 +9,6 @@ namespace stepsim {
 
 // Puts in what the board does instead, and notes it: bf16 is worked off by 32-bit units, and where
 // FlashAttention has no kernel PyTorch chooses another.
-void lay_what_lacks(const std::string& data, Scenario& scenario);
+void lay_what_lacks(const Catalogue& data, Scenario& scenario);
 
 }  // namespace stepsim

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "sim/base/error.hpp"
 #include "topology/catalog.hpp"
@@ -12,10 +13,10 @@ namespace stepsim {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> scenario_names(const std::string& data) {
+std::vector<std::string> scenario_names(const Catalogue& data) {
   std::vector<std::string> names;
   std::error_code failed;
-  for (const fs::path root : data_places(data, "scenarios"))
+  for (const fs::path root : data.places("scenarios"))
     for (fs::recursive_directory_iterator at(root, failed), end; at != end; ++at) {
       const fs::path name = at->path().filename();
       if (name == "recipes" || name == "foreign") at.disable_recursion_pending();  // no scenarios
@@ -27,27 +28,30 @@ std::vector<std::string> scenario_names(const std::string& data) {
   return names;
 }
 
-std::string scenario_file(const std::string& data, std::string_view name) {
-  return data_file(data, fmt::format("scenarios/{}.yaml", name));
+std::string scenario_file(const Catalogue& data, std::string_view name) {
+  return data.file(fmt::format("scenarios/{}.yaml", name));
 }
 
-std::string find_scenario(const std::string& data, const std::string& path_or_name) {
+namespace {
+
+// Draws and points of a sweep ask for the same names again: one keeps its file while that is there.
+struct KnownScenarios {
+  std::map<std::string, std::string> files;  // by name
+};
+
+}  // namespace
+
+std::string find_scenario(const Catalogue& data, const std::string& path_or_name) {
   const fs::path path(path_or_name);
   std::error_code failed;
   if (path.extension() == ".yaml" || path.extension() == ".yml" || fs::exists(path, failed))
     return path_or_name;
-  // Draws and points of a sweep ask for the same one again: it stays what it was while it is there.
-  static std::string last_data, last_name, last_file;
-  if (last_data == data && last_name == path_or_name && fs::exists(last_file, failed))
-    return last_file;
+  std::string& file = data.kept<KnownScenarios>().files[path_or_name];
+  if (!file.empty() && fs::exists(file, failed)) return file;
   std::vector<std::string> known;
   for (const std::string& name : scenario_names(data)) {
     const std::string last = fs::path(name).filename().string();
-    if (path_or_name == name || path_or_name == last) {
-      last_data = data;
-      last_name = path_or_name;
-      return last_file = scenario_file(data, name);
-    }
+    if (path_or_name == name || path_or_name == last) return file = scenario_file(data, name);
     known.push_back(last);
   }
   throw UserError(

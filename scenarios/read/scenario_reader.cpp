@@ -135,7 +135,7 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                         scenario.model.name, scenario.model.longest_sequence));
 }
 
-void read_engine(const std::string& data, const Table& root, const Readings& readings,
+void read_engine(const Catalogue& data, const Table& root, const Readings& readings,
                  Scenario& scenario) {
   const std::string name = root.text_or("engine", "vllm");
   if (!known(root, "engine", "engine", name, data, {engine_shelf})) return;
@@ -173,7 +173,7 @@ bool says_itself(const Table& table, std::string_view path) {
 }
 
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
-void apply_deepspeed(const std::string& data, const Table& root, const std::string& name,
+void apply_deepspeed(const Catalogue& data, const Table& root, const std::string& name,
                      const std::string& scenario_file, Scenario& scenario) {
   const std::string file = beside(scenario_file, name);
   std::error_code failed;
@@ -252,8 +252,14 @@ bool are_names_of(std::span<const std::string> names, std::span<const NamedConst
       names, [&](const std::string& name) { return holds(constants, name, &NamedConstant::name); });
 }
 
+// A study gives one constant after the other of the same scenario, by its full name: those that the
+// last one had are looked at first, which saves reading everything twice.
+struct LastConstants {
+  std::vector<NamedConstant> list;
+};
+
 // Loads model, machine, stack and engine; once more where the scenario gives constants of theirs.
-void load_named(const std::string& data, const Table& root, const Names& names, const Found& found,
+void load_named(const Catalogue& data, const Table& root, const Names& names, const Found& found,
                 Readings readings, Scenario& scenario) {
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
@@ -267,9 +273,7 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
   };
   const auto given = root.table_if("constants");
   if (!given || !found.cluster || !found.stack) return load();
-  // A study gives one constant after the other of the same scenario, by its full name: what the
-  // last one had is looked at first, which saves reading everything twice.
-  static std::vector<NamedConstant> last;
+  std::vector<NamedConstant>& last = data.kept<LastConstants>().list;
   if (are_names_of(given->keys(), last)) {
     readings.given = given_constants(*given, last);
     load();
@@ -283,8 +287,8 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
 }
 
 // Notes files of the user's own that something came from.
-void note_overlays(const std::string& data, const Table& root, const Names& names,
-                   const Found& found, Scenario& scenario) {
+void note_overlays(const Catalogue& data, const Table& root, const Names& names, const Found& found,
+                   Scenario& scenario) {
   auto overlays = overlay_files(data, names, found, scenario);
   if (scenario.engine)
     append(overlays, overlay_files(data, engine_shelf, root.text_or("engine", "vllm")));
@@ -328,9 +332,10 @@ void let_settings_stand(Document& document, std::span<const Setting> settings) {
                fmt::format("[{}]", fmt::join(keys, ", ")));
 }
 
-Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
+Scenario read_scenario(const Catalogue& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack) {
   Scenario scenario;
+  scenario.data = data;
   take_length_file(document);
   scenario.text = document.canonical();
   if (document.peek("strategy")) lay_defaults(data, document);  // one without is refused below
@@ -384,7 +389,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   return scenario;
 }
 
-Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
+Scenario parse_scenario(const Catalogue& data, std::string_view text, std::string_view file,
                         const MaybeDraw& draw, std::span<const Setting> stack) {
   return read_scenario(data, parse_document(text, file), draw, stack);
 }

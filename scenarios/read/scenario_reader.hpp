@@ -12,11 +12,11 @@ namespace stepsim {
 
 // Throws UserError with every problem of the document. `stack` changes the stack's file:
 // {"kernels.gemm", "{value: 0.9, grade: fitted, source: a trial}"}.
-Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
+Scenario read_scenario(const Catalogue& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack);
 
 // Reads a text as a scenario file holds it. `file` is only a name for messages.
-Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
+Scenario parse_scenario(const Catalogue& data, std::string_view text, std::string_view file,
                         const MaybeDraw& draw = {}, std::span<const Setting> stack = {});
 
 // Makes settings stand over DeepSpeed's file, if the document names one.

@@ -117,8 +117,12 @@ Card card_of(std::string_view text) {
 }
 
 // The words of the catalogue's nodes are few, and compared with every row.
-const Card& known_card(const std::string& word) {
-  static std::map<std::string, Card> known;
+struct KnownCards {
+  std::map<std::string, Card> by_word;
+};
+
+const Card& known_card(const Catalogue& data, const std::string& word) {
+  auto& known = data.kept<KnownCards>().by_word;
   const auto place = known.find(word);
   return place != known.end() ? place->second : known.emplace(word, card_of(word)).first->second;
 }
@@ -148,7 +152,7 @@ struct NodeCards {
 NodeCards cards_of(const MachineWords& machines, std::size_t node) {
   NodeCards result{{}, machines.gpus[node].memory};
   for (const std::string& word : machines.nodes[node].second)
-    result.cards.push_back(&known_card(word));
+    result.cards.push_back(&known_card(machines.data, word));
   return result;
 }
 

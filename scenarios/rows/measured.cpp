@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-std::vector<MachineWords::Entry> words_on(const std::string& data, const Shelf& shelf) {
+std::vector<MachineWords::Entry> words_on(const Catalogue& data, const Shelf& shelf) {
   std::vector<MachineWords::Entry> entries;
   for (const std::string& name : names_on(data, shelf))
     entries.emplace_back(name, open_entry(data, shelf, name).root().texts_or("measured_as"));
@@ -26,7 +26,7 @@ double value_in(const Table& table, std::string_view key, Dimension dimension) {
   return quantity && quantity->dimension == dimension ? quantity->value : 0;
 }
 
-NodeGpu gpu_of(const std::string& data, const std::string& node) {
+NodeGpu gpu_of(const Catalogue& data, const std::string& node) {
   const Document document = open_entry(data, node_shelf, node);
   const std::string name = document.root().text("gpu");
   const Document gpu = open_entry(data, gpu_shelf, name);
@@ -124,8 +124,9 @@ std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCo
   return notes;
 }
 
-MachineWords machine_words(const std::string& data) {
+MachineWords machine_words(const Catalogue& data) {
   MachineWords words{words_on(data, node_shelf), words_on(data, network_shelf)};
+  words.data = data;
   for (const auto& [name, said] : words.nodes) words.gpus.push_back(gpu_of(data, name));
   return words;
 }

@@ -66,8 +66,9 @@ struct MachineWords {
   std::vector<Entry> nodes;
   std::vector<Entry> networks;
   std::vector<NodeGpu> gpus{};  // [node]
+  Catalogue data{};             // that has them
 };
-MachineWords machine_words(const std::string& data);
+MachineWords machine_words(const Catalogue& data);
 // Returns the name whose words hold the longest that the text contains; "" when none does.
 std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);
 

@@ -97,7 +97,7 @@ std::string named(const StepRow& row, const Document& run) {
 }
 
 // Names what recipes and the stack fill in and the source does not say.
-void name_defaults(const std::string& data, const Document& run, StepRow& row) {
+void name_defaults(const Catalogue& data, const Document& run, StepRow& row) {
   Document resolved = parse_document(run.canonical(), row.id);
   lay_defaults(data, resolved);
   for (const std::string& name : resolved.root().values("recipe")) {
@@ -129,7 +129,7 @@ void read_lighter(const Document& run, StepRow& row) {
   }
 }
 
-void read_scenario(const std::string& data, const CsvTable& table, StepRow& row) {
+void read_scenario(const Catalogue& data, const CsvTable& table, StepRow& row) {
   const Document run = scenario_of(table, row);
   row.run = run.canonical();
   if (row.run == "{}\n") {
@@ -144,7 +144,7 @@ void read_scenario(const std::string& data, const CsvTable& table, StepRow& row)
   if (!row.said("lighter").empty()) read_lighter(run, row);
 }
 
-StepRow step_row(const std::string& data, const CsvTable& table, const CsvTable::Row& line) {
+StepRow step_row(const Catalogue& data, const CsvTable& table, const CsvTable::Row& line) {
   StepRow row = row_of<StepRow>(table, line, step_numbers);
   for (const std::string& column : table.columns)
     if (const std::string_view cell = trimmed(table.cell(line, column)); !cell.empty())
@@ -187,7 +187,7 @@ double StepRow::measured_memory(const Stack::MemoryLog& log) const {
   return memory.value_or(0) * (binary ? 0x1p30 : 1e9);
 }
 
-std::vector<StepRow> step_rows(const std::string& data, const CsvTable& table) {
+std::vector<StepRow> step_rows(const Catalogue& data, const CsvTable& table) {
   require_columns(table, {"id"});
   return mapped(table.rows, [&](const CsvTable::Row& line) { return step_row(data, table, line); });
 }

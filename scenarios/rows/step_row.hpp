@@ -56,7 +56,7 @@ struct StepRow {
 // Makes every row of the table one, whatever its cells hold. A scenario is in the column
 // `scenario`, as YAML in one line, and in columns that are named by keys ("cluster.node"), which
 // come on top; `id` alone has to be there.
-std::vector<StepRow> step_rows(const std::string& data, const CsvTable& table);
+std::vector<StepRow> step_rows(const Catalogue& data, const CsvTable& table);
 
 // Returns the columns that are read by name, whatever a table is of.
 std::vector<std::string> step_columns();

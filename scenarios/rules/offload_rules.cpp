@@ -39,7 +39,7 @@ void check_host_adam(const Table& offload, const Scenario& scenario) {
 
 void check_drives(const Table& offload, const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
-  const StepInput input{scenario.cluster, scenario.model, scenario.stack, s, scenario.job};
+  const StepInput input = step_input(scenario);
   const bool optimizer = s.optimizer_place == Offload::nvme;
   const bool parameters = s.parameter_place == Offload::nvme;
   if (scenario.cluster.node.count(PartKind::nvme) == 0) {

@@ -6,14 +6,16 @@
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
+#include "topology/catalog.hpp"
 
 using namespace stepsim;
 using Catch::Contains;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
-const std::string folder = data + "/scenarios/measured/";
+const Catalogue& data = source_data();
+const std::string folder = data.file("scenarios/measured/");
 constexpr double gib = 1024.0 * 1024 * 1024;
 
 std::vector<MeasuredCollective> published() {

@@ -7,6 +7,7 @@
 #include "analysis/studies/explain/explained_side.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
@@ -37,13 +38,13 @@ struct TwoSteps {
     b = named(path, {{"strategy.zero", "2"}});
   }
   static NamedStep named(const std::string& path, const std::vector<Setting>& settings) {
-    return {"small", path, settings, load_scenario(STEPSIM_SOURCE_DATA, path, settings)};
+    return {"small", path, settings, load_scenario(source_data(), path, settings)};
   }
 };
 
 ExplainOptions with_draws(std::uint32_t most) {
   ExplainOptions options;
-  options.data = STEPSIM_SOURCE_DATA;
+  options.data = source_data();
   options.carriers = false;
   options.most_draws = most;
   return options;
@@ -55,7 +56,7 @@ std::vector<double> rows_under(const NamedStep& a, const NamedStep& b, std::uint
   for (const auto& [side, sign] : {std::pair{&a, 1.0}, std::pair{&b, -1.0}}) {
     NamedStep drawn = *side;
     drawn.scenario =
-        load_scenario(STEPSIM_SOURCE_DATA, side->source, side->settings, draw_number(number, 1));
+        load_scenario(source_data(), side->source, side->settings, draw_number(number, 1));
     const ExplainedSide seen = observe(drawn).side;
     for (std::size_t i = 0; i < cause_count; ++i) rows[i] += sign * seen.causes[i].exposed.value;
     rows.back() += sign * seen.idle.value;

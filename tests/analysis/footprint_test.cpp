@@ -13,11 +13,12 @@
 #include "sim/base/lists.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 Scenario seed(const std::string& name, std::vector<Setting> settings = {}) {
   return load_scenario(data, name, settings);

@@ -8,6 +8,7 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/engine/own/replay.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/grpo/serving.hpp"
 #include "workloads/grpo/sync.hpp"
 
@@ -23,7 +24,7 @@ Scenario job_of(const char* model, std::vector<Setting> settings = {}) {
                            {"job.vllm_tensor_parallel_size", "2"},
                            {"job.measured_steps", "3"}};
   all.insert(all.end(), settings.begin(), settings.end());
-  return load_scenario(STEPSIM_SOURCE_DATA, STEPSIM_SOURCE_DATA "/tests/cli/grpo-small.yaml", all);
+  return load_scenario(source_data(), STEPSIM_SOURCE_DATA "/tests/cli/grpo-small.yaml", all);
 }
 
 }  // namespace

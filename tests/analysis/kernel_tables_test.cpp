@@ -9,16 +9,18 @@
 #include "analysis/studies/fidelity/kernel_bench.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
+#include "topology/catalog.hpp"
 
 using namespace stepsim;
 using Catch::Contains;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 CsvTable published() {
-  return read_csv(data + "/scenarios/measured/gemm.csv");
+  return read_csv(data.file("scenarios/measured/gemm.csv"));
 }
 
 CsvTable table_of(const std::string& rows) {
@@ -27,7 +29,7 @@ CsvTable table_of(const std::string& rows) {
 }
 
 CsvTable attention_table() {
-  return read_csv(data + "/scenarios/measured/attention.csv");
+  return read_csv(data.file("scenarios/measured/attention.csv"));
 }
 
 KernelTimes predict(const CsvTable& table) {

@@ -1,6 +1,7 @@
 #include "analysis/studies/fidelity/memory_comparison.hpp"
 
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 
@@ -18,7 +19,7 @@ MemorySnapshot snapshot() {
 }
 
 RealMemory real_of(const MemorySnapshot& made) {
-  return real_memory(made, frame_rules(STEPSIM_SOURCE_DATA));
+  return real_memory(made, frame_rules(source_data()));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "analysis/studies/predict/footprint.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 
@@ -14,7 +15,7 @@ namespace {
 constexpr double giga = 1e9;
 
 Scenario scenario_of(const std::string& name, std::vector<Setting> settings = {}) {
-  return load_scenario(STEPSIM_SOURCE_DATA, name, settings);
+  return load_scenario(source_data(), name, settings);
 }
 
 // Bytes of a tensor class that a rank's device keeps between steps.

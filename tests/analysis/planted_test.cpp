@@ -6,6 +6,7 @@
 #include "sim/engine/own/replay.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/model/model_catalog.hpp"
 
@@ -95,7 +96,7 @@ std::vector<Variant> some_variants() {
     return each.name != "zero 3" && each.name != "zero 3, leaf modules" && each.name != "fsdp";
   });
   for (const char* name : {"llama-3.2-3b", "mpt-7b", "mixtral-8x7b"}) {
-    Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    Model model = load_model(source_data(), name);
     model.layers = 3;
     TinyStep step = tiny_step(Sharding::zero3, model, 1, ranks);
     step.job.sequence = 2048;  // so that a pass takes longer than an update

@@ -10,12 +10,13 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/lists.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 // A scenario of the catalogue or of a file, and what would make it fit.
 struct Asked {

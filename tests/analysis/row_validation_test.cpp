@@ -4,6 +4,7 @@
 
 #include "analysis/studies/fidelity/row_tasks.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 
@@ -98,9 +99,9 @@ TEST_CASE("one rotten row spoils no table", "[analysis]") {
       "huge,qwen3-0.6b,fsdp2-eager,h100-8,8,1e9,fsdp,0.1\n"
       "alone,qwen3-0.6b,fsdp2-eager,h100-8,1,1024,0,0.1\n",
       "rows.csv");
-  const std::vector<StepRow> rows = step_rows(STEPSIM_SOURCE_DATA, table);
-  const std::vector<PredictedRow> predicted = predict_rows(
-      {.data = STEPSIM_SOURCE_DATA, .rows = rows, .samples = 0, .seed = 1, .stack = {}});
+  const std::vector<StepRow> rows = step_rows(source_data(), table);
+  const std::vector<PredictedRow> predicted =
+      predict_rows({.data = source_data(), .rows = rows, .samples = 0, .seed = 1, .stack = {}});
   REQUIRE(predicted.size() == 3);
   CHECK(predicted[0].predicted());
   CHECK(predicted[0].figures.front().predicted > 0);

@@ -12,6 +12,7 @@
 #include "analysis/studies/explain/summary.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
@@ -38,7 +39,7 @@ struct Runs {
 
   Runs() { std::ofstream(path) << small_run; }
   NamedStep with(const std::vector<Setting>& settings) const {
-    return {"small", path, settings, load_scenario(STEPSIM_SOURCE_DATA, path, settings)};
+    return {"small", path, settings, load_scenario(source_data(), path, settings)};
   }
 };
 
@@ -51,9 +52,9 @@ Seconds time_of(const NamedStep& step) {
 }
 
 SettingRows rows_between(const NamedStep& a, const NamedStep& b) {
-  const auto settings = differing_settings(STEPSIM_SOURCE_DATA, source_of(a), source_of(b));
+  const auto settings = differing_settings(source_data(), source_of(a), source_of(b));
   const auto replayed = [&](const Joined& joined) {
-    return step_time_of(mixture(STEPSIM_SOURCE_DATA, source_of(a), settings, joined));
+    return step_time_of(mixture(source_data(), source_of(a), settings, joined));
   };
   return setting_rows(settings, time_of(a), time_of(b), replayed, {});
 }
@@ -72,7 +73,7 @@ Seconds sum_of(const SettingRows& rows) {
 
 ExplainOptions few() {
   ExplainOptions options;
-  options.data = STEPSIM_SOURCE_DATA;
+  options.data = source_data();
   options.carriers = false;
   options.most_draws = 0;
   options.replays.most_replays = 16;
@@ -210,7 +211,7 @@ TEST_CASE("the first sentence names the only setting that differs", "[explain]")
 TEST_CASE("a default that follows from another setting is a setting of its own", "[explain]") {
   const Runs runs;
   const NamedStep a = runs.with({}), b = runs.with({{"strategy.zero", "2"}});
-  const auto settings = differing_settings(STEPSIM_SOURCE_DATA, source_of(a), source_of(b));
+  const auto settings = differing_settings(source_data(), source_of(a), source_of(b));
   CHECK(std::ranges::any_of(settings, [](const DifferingSetting& each) {
     return each.key == "strategy.zero_optimization.overlap_comm" && !each.said_a && !each.said_b;
   }));

@@ -4,6 +4,7 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/worker.hpp"
 
 using namespace stepsim;
@@ -11,7 +12,7 @@ using namespace stepsim;
 namespace {
 
 Scenario with_layers(const std::string& layers) {
-  return load_scenario(STEPSIM_SOURCE_DATA, "llama33-70b-pipeline",
+  return load_scenario(source_data(), "llama33-70b-pipeline",
                        std::vector<Setting>{{"strategy.pipeline_parallel.schedule", "1f1b"},
                                             {"strategy.pipeline_parallel.virtual_stages", "1"},
                                             {"strategy.pipeline_parallel.layers", layers},
@@ -48,7 +49,7 @@ TEST_CASE("weights' gradients fill what stages of a model would wait, in the mem
           "[analysis]") {
   const auto with = [](const std::string& schedule, const std::string& pieces) {
     return load_scenario(
-        STEPSIM_SOURCE_DATA, "llama31-8b-zero-bubble",
+        source_data(), "llama31-8b-zero-bubble",
         std::vector<Setting>{{"strategy.pipeline_parallel.schedule", schedule},
                              {"strategy.pipeline_parallel.virtual_stages", pieces},
                              {"strategy.pipeline_parallel.layers",

@@ -7,6 +7,7 @@
 #include "scenarios/scenario.hpp"
 #include "sim/base/whole_file.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 
@@ -90,7 +91,7 @@ TEST_CASE("a fitted value takes its place in the file, and every other line stay
   fitted.samples = samples;
   fitted.unexplained = {0.83, 1.27};
   fitted.constants.push_back({"kernels.memory", Dimension::ratio, 1, 0.77, 0.6, 0.9});
-  const std::string data = STEPSIM_SOURCE_DATA;
+  const Catalogue& data = source_data();
   const std::string path = file_of(data, stack_shelf, "megatron");
   const std::string text = fitted_stack_file(data, "megatron", plan, fitted);
   const Document document = parse_document(text, path);

@@ -1,13 +1,14 @@
 // A sweep over a GRPO job says what its steps say.
 #include "analysis/studies/sweep/sweep.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
 
 SweepTable sweep_of(std::vector<std::string> axes) {
   SweepQuestion question;
-  question.data = STEPSIM_SOURCE_DATA;
+  question.data = source_data();
   question.plan.scenario = "grpo-32b-production";
   for (const std::string& axis : axes) question.plan.axes.push_back(parse_axis("--vary", axis));
   return run_sweep(question);

@@ -10,6 +10,7 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
@@ -209,7 +210,7 @@ TEST_CASE("points share their random draws", "[sweep]") {
   plan.axes = {parse_axis("--vary", "job.epochs=1,2")};  // makes no difference to a step
   const Draw draw{.seed = 3, .sample = 1, .of = 4};
   const auto drawn = [&](const char* epochs) {
-    return load_scenario(STEPSIM_SOURCE_DATA, plan.scenario, settings_of(plan, {epochs}), draw);
+    return load_scenario(source_data(), plan.scenario, settings_of(plan, {epochs}), draw);
   };
   const Scenario one = drawn("1"), two = drawn("2");
   REQUIRE(one.constants.size() == two.constants.size());
@@ -219,7 +220,7 @@ TEST_CASE("points share their random draws", "[sweep]") {
 
 TEST_CASE("the cores do not matter, and neither does the order in which points end", "[sweep]") {
   SweepQuestion question;
-  question.data = STEPSIM_SOURCE_DATA;
+  question.data = source_data();
   question.plan.scenario = "llama32-3b-sft-zero3";
   question.plan.axes = {parse_axis("--vary", "strategy.zero=1,2,3")};
   std::vector<std::size_t> told;

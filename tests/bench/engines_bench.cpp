@@ -18,6 +18,7 @@
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/engine/player.hpp"
 #include "tests/support/processor_time.hpp"
+#include "tests/support/source_data.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -48,7 +49,7 @@ Cost cost_of_step(const StepProgram& program) {
 
 // Every rank sends to every other: no programs have more flows under way at once.
 Cost cost_of_exchange(std::uint32_t nodes) {
-  const Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8", .nodes = nodes});
+  const Cluster cluster = load_cluster(source_data(), {.name = "h100-8", .nodes = nodes});
   BandwidthQuestion question{.operation = "all_to_all"};
   question.sizes = {256e6};
   question.folding = Folding::off;
@@ -88,8 +89,8 @@ void print_all() {
   };
   fmt::print("{:<48}{:>11}{:>12}{:>9}{:>9}\n", "step", "activities", "encounters", "own s",
              "SimGrid s");
-  for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA)) {
-    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, name);
+  for (const std::string& name : scenario_names(source_data())) {
+    const Scenario scenario = load_scenario(source_data(), name);
     if (scenario.grpo) continue;
     add(name, cost_of_step(build_step(step_input(scenario), Folding::automatic)));
   }

@@ -14,6 +14,7 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/processor_time.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/catalog.hpp"
 
@@ -47,12 +48,12 @@ void predict_one(std::string_view text, const std::vector<Setting>& settings, Fo
   const TemporaryFolder folder;
   const std::string file = folder.file("scenario.yaml");
   put_bytes(file, text);
-  predict(load_scenario(STEPSIM_SOURCE_DATA, file, settings), Kept::figures, {.folding = folding});
+  predict(load_scenario(source_data(), file, settings), Kept::figures, {.folding = folding});
 }
 
 void exchange(std::uint32_t ranks) {
   const Cluster cluster =
-      load_cluster(STEPSIM_SOURCE_DATA, {.name = "superpod-h100", .nodes = ranks / 8});
+      load_cluster(source_data(), {.name = "superpod-h100", .nodes = ranks / 8});
   measure_bandwidth(cluster, {.operation = "all_to_all", .sizes = {1e9}});
 }
 

@@ -8,6 +8,7 @@
 
 #include "analysis/studies/plan/plan_search.hpp"
 #include "tests/support/processor_time.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
@@ -23,7 +24,7 @@ struct Space {
 
 void measure(const Space& which) {
   PlanQuestion question;
-  question.data = STEPSIM_SOURCE_DATA;
+  question.data = source_data();
   question.source = "plan";
   question.settings = {{"model", which.model},
                        {"cluster", which.cluster},

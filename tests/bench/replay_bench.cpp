@@ -11,6 +11,7 @@
 
 #include "sim/engine/own/replay.hpp"
 #include "sim/process/worker.hpp"
+#include "tests/support/source_data.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/program/program_builder.hpp"
 
@@ -40,7 +41,7 @@ std::vector<Rank> all_ranks(const Cluster& cluster) {
 }
 
 Cluster h100(std::uint32_t nodes) {
-  return load_cluster(STEPSIM_SOURCE_DATA, {.name = "superpod-h100", .nodes = nodes});
+  return load_cluster(source_data(), {.name = "superpod-h100", .nodes = nodes});
 }
 
 // Layers of a training step in small: on every rank a launch, a kernel, and a gather by all of them

@@ -16,6 +16,7 @@
 #include "cli/command.hpp"
 #include "sim/process/worker.hpp"
 #include "sim/run_file.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
@@ -79,7 +80,7 @@ std::string line(const Row& row) {
   std::vector<std::string> words{scenario};
   if (!row.memory) words.insert(words.end(), {"--samples", "0", "--output", trace});
   const double begin = clock_seconds();
-  run_quietly(row.memory ? memory_command : run_command, {STEPSIM_SOURCE_DATA, words});
+  run_quietly(row.memory ? memory_command : run_command, {source_data(), words});
   const double seconds = clock_seconds() - begin;
   const double mebibytes = peak_mebibytes();
   if (row.memory)

@@ -15,6 +15,7 @@
 #include "sim/engine/own/replay.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/processor_time.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "workloads/step/step.hpp"
 
@@ -34,7 +35,7 @@ strategy: {{zero: 3}}
 
 SweepQuestion question_of(const std::string& scenario, std::string_view points,
                           const std::string& journal) {
-  SweepQuestion question{.data = STEPSIM_SOURCE_DATA,
+  SweepQuestion question{.data = source_data(),
                          .plan = {},
                          .shard = {},
                          .journal = journal,
@@ -52,12 +53,11 @@ struct Parts {
 
 Parts parts_of(const std::string& scenario, const std::string& folder) {
   Parts parts;
-  load_scenario(STEPSIM_SOURCE_DATA, scenario);  // as in a sweep: the catalogue is warm
+  load_scenario(source_data(), scenario);  // as in a sweep: the catalogue is warm
   constexpr int times = 20;
   Scenario loaded;
   parts.load = processor_seconds_of([&] {
-                 for (int i = 0; i < times; ++i)
-                   loaded = load_scenario(STEPSIM_SOURCE_DATA, scenario);
+                 for (int i = 0; i < times; ++i) loaded = load_scenario(source_data(), scenario);
                }) /
                times;
   const StepInput input{loaded.cluster, loaded.model, loaded.stack, loaded.strategy, loaded.job};

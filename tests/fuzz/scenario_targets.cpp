@@ -12,12 +12,13 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "tests/fuzz/targets.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/model/hf_config.hpp"
 
 namespace stepsim::fuzz {
 namespace {
 
-const std::string tiny = data + "/tests/cli/tiny.yaml";
+const std::string tiny = data.file("tests/cli/tiny.yaml");
 
 void read_scenario_text(const std::string& bytes) {
   parse_scenario(data, bytes, "file.yaml");
@@ -62,7 +63,7 @@ void read_entry(const std::string& bytes) {
   const std::string overlay = "overlay-" + std::to_string(&entry - entries.data());
   fs::create_directories((folder / overlay / entry.file).parent_path());
   as_file(overlay + "/" + std::string(entry.file), std::string_view(bytes).substr(1));
-  load_scenario(data + "\n" + (folder / overlay).string(), tiny, entry.uses);
+  load_scenario(Catalogue({STEPSIM_SOURCE_DATA, (folder / overlay).string()}), tiny, entry.uses);
 }
 
 void read_model(const std::string& bytes) {

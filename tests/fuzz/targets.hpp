@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sim/column_file.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim::fuzz {
 
@@ -32,6 +33,6 @@ bool is_turn_of(const std::string& bytes);
 // Sound columns with as many changes as the bytes ask for.
 std::vector<Column> mutated(std::vector<Column> columns, const std::string& bytes);
 
-inline const std::string data = STEPSIM_SOURCE_DATA;
+inline const Catalogue& data = source_data();
 
 }  // namespace stepsim::fuzz

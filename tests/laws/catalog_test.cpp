@@ -12,6 +12,7 @@
 #include "sim/engine/own/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
@@ -21,7 +22,7 @@
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 void check_constants(const std::vector<NamedConstant>& constants) {
   REQUIRE_FALSE(constants.empty());
@@ -236,7 +237,7 @@ TEST_CASE("a host is as fast as its node's own file says, unless a processor is 
                                         "core_speed: {value: 2, grade: guess, source: mine}\n";
   std::ofstream(nodes / "lost.yaml")
       << "name: lost\ntitle: Lost\nlike: h100-8\nprocessors: [xeon-8480d]\n";
-  const std::string both = join_folders(std::array{data, folder.path()});
+  const Catalogue both({source_data(), folder.path()});
   const Constant<Ratio> own = load_cluster(both, {.name = "mine"}).node.host.core_speed;
   CHECK(own.value.value == 2);
   CHECK(own.high.value == 2);

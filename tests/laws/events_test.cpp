@@ -3,6 +3,7 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
@@ -11,7 +12,7 @@ constexpr const char* base = "llama32-3b-sft-zero3";
 
 Scenario with(const std::string& events, std::vector<Setting> settings = {}) {
   settings.emplace_back("cluster.events", events);
-  return load_scenario(STEPSIM_SOURCE_DATA, base, settings);
+  return load_scenario(source_data(), base, settings);
 }
 
 double seconds(const Scenario& scenario, const Replaying& how = {}) {
@@ -19,7 +20,7 @@ double seconds(const Scenario& scenario, const Replaying& how = {}) {
 }
 
 double usual() {
-  return seconds(load_scenario(STEPSIM_SOURCE_DATA, base, {}));
+  return seconds(load_scenario(source_data(), base, {}));
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ TEST_CASE("a GPU that is slow for half of a step costs less than one that is slo
   const double half =
       seconds(with("[{gpu: 3, share: 0.5, for: " + std::to_string(usual() / 2) + " s}]"));
   const std::vector<Setting> slow{{"cluster.slow_gpus", "[{rank: 3, speed: 0.5}]"}};
-  CHECK_THAT(whole, WithinRel(seconds(load_scenario(STEPSIM_SOURCE_DATA, base, slow)), 1e-9));
+  CHECK_THAT(whole, WithinRel(seconds(load_scenario(source_data(), base, slow)), 1e-9));
   CHECK(usual() < half);
   CHECK(half < whole);
 }

@@ -4,6 +4,7 @@
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -30,7 +31,7 @@ double seconds(const Scenario& scenario, Folding folding) {
 // Returns false where such a step is refused.
 bool check_same(const std::vector<Setting>& settings) {
   try {
-    Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, "llama32-3b-sft-zero3", settings);
+    Scenario scenario = load_scenario(source_data(), "llama32-3b-sft-zero3", settings);
     scenario.model.layers = 3;  // more of them are alike, and take longer
     CHECK_THAT(seconds(scenario, Folding::automatic),
                WithinRel(seconds(scenario, Folding::off), 1e-9));
@@ -42,8 +43,8 @@ bool check_same(const std::vector<Setting>& settings) {
 
 void check_pairs(std::size_t every) {
   std::size_t number = 0, asked = 0, ran = 0;
-  for (const std::string& node : names_on(STEPSIM_SOURCE_DATA, node_shelf))
-    for (const std::string& stack : names_on(STEPSIM_SOURCE_DATA, stack_shelf)) {
+  for (const std::string& node : names_on(source_data(), node_shelf))
+    for (const std::string& stack : names_on(source_data(), stack_shelf)) {
       if (++number % every != 0) continue;
       CAPTURE(node, stack, number);
       ++asked;

@@ -8,6 +8,7 @@
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/timed.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
@@ -198,7 +199,7 @@ TEST_CASE("what is alike is simulated once", "[laws]") {
 
 TEST_CASE("families that do the same with other numbers are twins, and folded as if alone",
           "[laws]") {
-  const Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "superpod-h100", .nodes = 4});
+  const Cluster cluster = load_cluster(source_data(), {.name = "superpod-h100", .nodes = 4});
   std::vector<Family> families;
   for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter})
     for (const Candidate& each :
@@ -228,7 +229,7 @@ TEST_CASE("families that do the same with other numbers are twins, and folded as
 }
 
 TEST_CASE("a pattern in another protocol is the one that is made in it", "[laws]") {
-  const Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "superpod-h100", .nodes = 3});
+  const Cluster cluster = load_cluster(source_data(), {.name = "superpod-h100", .nodes = 3});
   REQUIRE(cluster.node.collectives.protocols.size() > 1);
   const Group group = all_ranks(cluster);
   for (const Algorithm& algorithm : algorithms())

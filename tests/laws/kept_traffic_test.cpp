@@ -8,6 +8,7 @@
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
@@ -60,8 +61,7 @@ struct Question {
 };
 
 Known known_of(const Question& question) {
-  Scenario scenario =
-      parse_scenario(STEPSIM_SOURCE_DATA, question.text, "kept.yaml", question.draw);
+  Scenario scenario = parse_scenario(source_data(), question.text, "kept.yaml", question.draw);
   if (question.change != nullptr) question.change(scenario);
   const StepFigures figures = step_figures(scenario, {}, Asked::everything);
   return {figures.step_time.value, figures.memory};
@@ -145,7 +145,7 @@ TEST_CASE(
 
 TEST_CASE("steps that carry alike share their traffic, others do not", "[laws]") {
   const auto cluster_of = [](const MaybeDraw& draw) {
-    return parse_scenario(STEPSIM_SOURCE_DATA, sharded, "kept.yaml", draw).cluster;
+    return parse_scenario(source_data(), sharded, "kept.yaml", draw).cluster;
   };
   const Cluster stated = cluster_of({});
   Cluster other = stated;

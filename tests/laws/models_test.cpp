@@ -3,6 +3,7 @@
 #include <map>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
@@ -12,7 +13,7 @@ using namespace stepsim;
 namespace {
 
 std::vector<std::string> all_models() {
-  return names_on(STEPSIM_SOURCE_DATA, model_shelf);
+  return names_on(source_data(), model_shelf);
 }
 
 std::int64_t attention_sum(const Model& m) {
@@ -96,7 +97,7 @@ TEST_CASE("every model of the catalogue loads and holds the parameters that it p
   CHECK(names.size() >= 225);
   for (const std::string& name : names) {
     CAPTURE(name);
-    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    const Model model = load_model(source_data(), name);
     CHECK(model.name == name);
     CHECK(count_parameters(model).total() == closed_form(model));
   }
@@ -105,7 +106,7 @@ TEST_CASE("every model of the catalogue loads and holds the parameters that it p
 TEST_CASE("what a layer lists is what the model counts", "[laws]") {
   for (const std::string& name : all_models()) {
     CAPTURE(name);
-    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    const Model model = load_model(source_data(), name);
     ParameterCount sum;
     std::int64_t smallest = 1;
     const auto add = [&](const std::vector<Module>& modules) {
@@ -128,7 +129,7 @@ TEST_CASE("what a layer lists is what the model counts", "[laws]") {
 TEST_CASE("a token meets no more parameters than there are", "[laws]") {
   for (const std::string& name : all_models()) {
     CAPTURE(name);
-    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    const Model model = load_model(source_data(), name);
     const std::int64_t active = active_parameters(model);
     CHECK(active > 0);
     CHECK(active <= count_parameters(model).total());
@@ -140,7 +141,7 @@ TEST_CASE("a model has a mixer where some of its layers have one, and a list of 
           "[laws]") {
   for (const std::string& name : all_models()) {
     CAPTURE(name);
-    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    const Model model = load_model(source_data(), name);
     CHECK(model.mixer.has_value() == (mixer_layers(model) > 0));
     if (model.mixer) CHECK(model.kinds.size() == static_cast<std::size_t>(model.layers));
   }
@@ -150,11 +151,11 @@ TEST_CASE("a model has a mixer where some of its layers have one, and a list of 
 TEST_CASE("every further name of a model is of no other model", "[laws]") {
   std::map<std::string, std::string> owners;
   for (const std::string& name : all_models()) {
-    const Document document = open_entry(STEPSIM_SOURCE_DATA, model_shelf, name);
+    const Document document = open_entry(source_data(), model_shelf, name);
     for (const std::string& also : document.root().texts_or("also")) {
       CAPTURE(name, also);
       CHECK(owners.emplace(also, name).second);
-      if (is_hf_id(also)) CHECK(resolve_model(STEPSIM_SOURCE_DATA, also) == name);
+      if (is_hf_id(also)) CHECK(resolve_model(source_data(), also) == name);
     }
   }
   CHECK(owners.size() > 60);

@@ -9,6 +9,7 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/worker.hpp"
 
 namespace stepsim {
@@ -17,7 +18,7 @@ namespace {
 PlanQuestion question_of(const std::string& model, const std::string& cluster,
                          const std::string& stack, std::int64_t batch, std::int64_t sequence) {
   PlanQuestion question;
-  question.data = STEPSIM_SOURCE_DATA;
+  question.data = source_data();
   question.source = "plan";
   question.settings = {{"model", model},
                        {"cluster", cluster},
@@ -65,7 +66,7 @@ LeastStep bound_of(LeastSteps& least, const StepInput& input) {
 double check_bound(const LeastStep& bound, const std::string& source,
                    const std::vector<Setting>& settings) {
   const std::vector<double> figures = numbers_from_worker([&] {
-    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, source, settings);
+    const Scenario scenario = load_scenario(source_data(), source, settings);
     const StepFigures step = step_figures(scenario, {}, Asked::everything);
     return std::vector{step.step_time.value, step.memory};
   });
@@ -96,8 +97,8 @@ TEST_CASE("no step is shorter or smaller than its bound", "[laws][slow]") {
 
 TEST_CASE("no scenario is shorter or smaller than its bound", "[laws][slow]") {
   std::size_t compared = 0;
-  for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA)) {
-    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, name);
+  for (const std::string& name : scenario_names(source_data())) {
+    const Scenario scenario = load_scenario(source_data(), name);
     if (scenario.grpo) continue;
     CAPTURE(name);
     LeastSteps least(scenario.cluster);
@@ -122,7 +123,7 @@ TEST_CASE("the fullest stage of a plan need not be the first", "[laws][slow]") {
                                  {stages + "layers", layers + ", 2]"},
                                  {"strategy.moe.expert_parallel", "8"},
                                  {"job.gradient_accumulation", "32"}};
-  const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, "plan", all);
+  const Scenario scenario = load_scenario(source_data(), "plan", all);
   const LeastStep bound = LeastSteps(scenario.cluster).of(step_input(scenario));
   const double needed = check_bound(bound, "plan", all);
   CHECK(bound.bytes > 0.95 * needed);
@@ -130,8 +131,8 @@ TEST_CASE("the fullest stage of a plan need not be the first", "[laws][slow]") {
 
 TEST_CASE("a job that only updates keeps nothing for a backward pass", "[laws]") {
   const std::vector<Setting> update{{"job.only_update", "true"}, {"job.micro_batch", "16"}};
-  const Scenario whole = load_scenario(STEPSIM_SOURCE_DATA, "llama32-3b-sft-zero3");
-  const Scenario only = load_scenario(STEPSIM_SOURCE_DATA, "llama32-3b-sft-zero3", update);
+  const Scenario whole = load_scenario(source_data(), "llama32-3b-sft-zero3");
+  const Scenario only = load_scenario(source_data(), "llama32-3b-sft-zero3", update);
   const LeastStep bound = LeastSteps(only.cluster).of(step_input(only));
   CHECK(bound.bytes < LeastSteps(whole.cluster).of(step_input(whole)).bytes);
   check_bound(bound, "llama32-3b-sft-zero3", update);

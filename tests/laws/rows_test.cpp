@@ -15,6 +15,7 @@
 #include "sim/base/whole_file.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/catalog.hpp"
 
@@ -22,12 +23,13 @@ using namespace stepsim;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 std::vector<StepRow> all_step_rows() {
   std::vector<StepRow> rows;
   std::set<std::filesystem::path> tables;
-  for (const auto& file : std::filesystem::directory_iterator(data + "/scenarios/measured/steps"))
+  for (const auto& file :
+       std::filesystem::directory_iterator(data.file("scenarios/measured/steps")))
     tables.insert(file.path());
   for (const std::filesystem::path& table : tables)
     for (StepRow& row : step_rows(data, read_csv(table.string()))) rows.push_back(std::move(row));
@@ -36,7 +38,7 @@ std::vector<StepRow> all_step_rows() {
 
 std::vector<StepRow> all_rows() {
   std::vector<StepRow> rows = all_step_rows();
-  for (StepRow& row : step_rows(data, read_csv(data + "/scenarios/measured/grpo/grpo.csv")))
+  for (StepRow& row : step_rows(data, read_csv(data.file("scenarios/measured/grpo/grpo.csv"))))
     rows.push_back(std::move(row));
   std::erase_if(rows, [](const StepRow& row) { return !row.missing.empty(); });
   return rows;

@@ -9,6 +9,7 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 
@@ -16,21 +17,20 @@ namespace {
 
 std::vector<NamedScenario> seeds() {
   std::vector<NamedScenario> list;
-  for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA))
-    if (name.starts_with("seeds/"))
-      list.push_back({name, load_scenario(STEPSIM_SOURCE_DATA, name)});
+  for (const std::string& name : scenario_names(source_data()))
+    if (name.starts_with("seeds/")) list.push_back({name, load_scenario(source_data(), name)});
   return list;
 }
 
 }  // namespace
 
 TEST_CASE("every scenario file loads and has a title of its own", "[laws]") {
-  const std::vector<std::string> names = scenario_names(STEPSIM_SOURCE_DATA);
+  const std::vector<std::string> names = scenario_names(source_data());
   CHECK(names.size() >= 30);
   std::vector<std::string> titles;
   for (const std::string& name : names) {
     CAPTURE(name);
-    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, name);
+    const Scenario scenario = load_scenario(source_data(), name);
     CHECK(std::find(titles.begin(), titles.end(), scenario.name) == titles.end());
     titles.push_back(scenario.name);
     if (name.starts_with("seeds/")) CHECK((scenario.measured || scenario.estimated));
@@ -40,7 +40,7 @@ TEST_CASE("every scenario file loads and has a title of its own", "[laws]") {
 TEST_CASE("a constant that moves next to nothing at its further end is no mover", "[laws][slow]") {
   for (const std::string name :
        {"llama32-3b-sft-zero3", "llama33-70b-sft", "mpt7b-zero2", "ring-mini-sft-zero3"}) {
-    const Scenario stated = load_scenario(STEPSIM_SOURCE_DATA, name);
+    const Scenario stated = load_scenario(source_data(), name);
     const double time = step_figures(stated, {}, Asked::times).step_time.value;
     std::vector<NamedConstant> constants;
     add_uncertain(constants, stated.constants);
@@ -49,7 +49,7 @@ TEST_CASE("a constant that moves next to nothing at its further end is no mover"
       CAPTURE(name, constant.name);
       const auto at = [&](double value) {
         const std::vector<Setting> settings{setting_of(constant, value)};
-        const Scenario set = load_scenario(STEPSIM_SOURCE_DATA, name, settings);
+        const Scenario set = load_scenario(source_data(), name, settings);
         return step_figures(set, {}, Asked::times).step_time.value;
       };
       const Mover mover{constant, at(constant.low), at(constant.high)};
@@ -86,8 +86,8 @@ TEST_CASE("every figure that somebody measured or estimated has a prediction", "
 TEST_CASE("a GRPO job needs the same memory whether or not it is asked how long it takes",
           "[laws][slow]") {
   std::size_t jobs = 0;
-  for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA)) {
-    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, name);
+  for (const std::string& name : scenario_names(source_data())) {
+    const Scenario scenario = load_scenario(source_data(), name);
     if (!scenario.grpo) continue;
     CAPTURE(name);
     ++jobs;
@@ -113,9 +113,9 @@ TEST_CASE("what sources do not say of both Qwen3-30B runs explains their wall ti
           "[laws][slow]") {
   std::vector<NamedScenario> runs;
   for (const std::string name : {"qwen3-30b-dpo-zero3", "qwen3-30b-sft-zero3"})
-    runs.push_back({name, load_scenario(STEPSIM_SOURCE_DATA, name), name});
+    runs.push_back({name, load_scenario(source_data(), name), name});
   const Validation validation =
-      validate(runs, Against::measured, {.data = STEPSIM_SOURCE_DATA, .samples = 16});
+      validate(runs, Against::measured, {.data = source_data(), .samples = 16});
   std::size_t walls = 0;
   for (const ValidatedFigure& figure : validation.figures) {
     CAPTURE(figure.id, spec_of(figure.metric).name);

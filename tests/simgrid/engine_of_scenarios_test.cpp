@@ -8,6 +8,7 @@
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/machines.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
@@ -21,9 +22,9 @@ const Player both(EngineChoice::both);
 TEST_CASE("every step of the catalogue has the same trace and energy under SimGrid",
           "[simgrid][slow]") {
   std::size_t steps = 0, jobs = 0;
-  for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA)) {
+  for (const std::string& name : scenario_names(source_data())) {
     CAPTURE(name);
-    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, name);
+    const Scenario scenario = load_scenario(source_data(), name);
     if (scenario.grpo) {  // steps of its learners, and the weight sync
       const GrpoPrediction p = predict_grpo(scenario, {.player = both});
       if (!p.ran) continue;

@@ -1,14 +1,15 @@
 #include "tests/support/grpo_bench.hpp"
 
 #include "scenarios/scenario.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 
 GrpoBench grpo_bench() {
-  Document engine = open_entry(STEPSIM_SOURCE_DATA, engine_shelf, "vllm");
-  GrpoBench bench{load_cluster(STEPSIM_SOURCE_DATA, {.name = "gh200-4"}),
-                  load_model(STEPSIM_SOURCE_DATA, "olmo-2-32b"),
+  Document engine = open_entry(source_data(), engine_shelf, "vllm");
+  GrpoBench bench{load_cluster(source_data(), {.name = "gh200-4"}),
+                  load_model(source_data(), "olmo-2-32b"),
                   read_engine_stack(engine.root()),
                   {}};
   Grpo& grpo = bench.grpo;

@@ -1,5 +1,6 @@
 #include "tests/support/machines.hpp"
 
+#include "tests/support/source_data.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "topology/catalog.hpp"
 
@@ -21,7 +22,7 @@ void add_sizes(std::vector<MachineSize>& sizes, const std::string& name,
 std::vector<MachineSize> node_machines(const std::vector<std::uint32_t>& counts,
                                        std::uint32_t most_ranks) {
   std::vector<MachineSize> sizes;
-  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, node_shelf))
+  for (const std::string& name : names_on(source_data(), node_shelf))
     add_sizes(sizes, name, counts, most_ranks);
   return sizes;
 }
@@ -29,14 +30,14 @@ std::vector<MachineSize> node_machines(const std::vector<std::uint32_t>& counts,
 std::vector<MachineSize> cluster_machines(const std::vector<std::uint32_t>& counts,
                                           std::uint32_t most_ranks) {
   std::vector<MachineSize> sizes;
-  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, cluster_shelf))
+  for (const std::string& name : names_on(source_data(), cluster_shelf))
     if (const Cluster cluster = load({name, 2}); cluster.network->name != cluster.node.network)
       add_sizes(sizes, name, counts, most_ranks);
   return sizes;
 }
 
 Cluster load(const MachineSize& size) {
-  return load_cluster(STEPSIM_SOURCE_DATA, {.name = size.name, .nodes = size.nodes});
+  return load_cluster(source_data(), {.name = size.name, .nodes = size.nodes});
 }
 
 std::vector<Cluster> leafy_clusters() {

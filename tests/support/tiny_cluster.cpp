@@ -64,7 +64,7 @@ Cluster tiny_cluster(const TinyCluster& tiny) {
   if (tiny.fabric == Fabric::in_switch)
     node.collectives.nvls = {.step = made_up<Seconds>(tiny.nvls_step),
                              .efficiency = made_up<Ratio>(tiny.nvls_efficiency)};
-  cluster.graph = lay_out(node);
+  cluster.graph = lay_out(Catalogue(), node);
   if (tiny.nodes > 1) {
     Network& network = cluster.network.emplace();
     network.name = "tiny-network";

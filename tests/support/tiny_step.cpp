@@ -4,6 +4,7 @@
 
 #include "scenarios/scenario.hpp"
 #include "sim/engine/own/replay.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
 
@@ -116,7 +117,7 @@ Sum sum_if(const OpGraph& graph, const std::function<bool(const Op&)>& wanted) {
 }  // namespace
 
 Optimizer optimizer_called(std::string_view name) {
-  const Document file = open_entry(STEPSIM_SOURCE_DATA, optimizer_shelf, name);
+  const Document file = open_entry(source_data(), optimizer_shelf, name);
   return read_optimizer(file.root());
 }
 

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "scenarios/foreign/door/sources.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
 
-inline const std::string data = STEPSIM_SOURCE_DATA;
+inline const Catalogue& data = source_data();
 
 inline Translation translate(const std::string& text, const std::vector<Setting>& settings = {}) {
   const TemporaryFolder folder;

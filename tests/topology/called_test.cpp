@@ -5,11 +5,12 @@
 
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 // Returns "a100-sxm-80 x 8" of "8xA100-80G"; "none" where the words are no card.
 std::string card(const std::string& words) {

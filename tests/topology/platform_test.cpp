@@ -8,6 +8,7 @@
 
 #include "sim/base/xml_elements.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/timed.hpp"
 #include "tests/support/worker.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 using Catch::Contains;
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 const std::string hosts_are_gpus = R"(<prop id="gpu" value="h100-sxm"/>)";
 
 std::string cluster_xml(const std::string& attributes, const std::string& properties) {

@@ -5,6 +5,7 @@
 
 #include "sim/engine/own/replay.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/timed.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
@@ -15,7 +16,7 @@ namespace stepsim {
 namespace {
 
 Cluster catalogued(const std::string& name, std::uint32_t nodes = 1) {
-  return load_cluster(STEPSIM_SOURCE_DATA, {.name = name, .nodes = nodes});
+  return load_cluster(source_data(), {.name = name, .nodes = nodes});
 }
 
 const Candidate& only(const CollectivePlan& plan) {

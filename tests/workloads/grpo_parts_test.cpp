@@ -5,6 +5,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/grpo_bench.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/packing.hpp"
 #include "workloads/grpo/placement.hpp"
@@ -146,7 +147,7 @@ TEST_CASE("every GPU learns, generates or is counted as stranded", "[grpo]") {
   for (const std::uint32_t tp : {1u, 2u, 4u})
     for (const std::vector<std::int64_t>& list :
          {std::vector<std::int64_t>{1}, {4, 4}, {2, 2, 2, 2}, {4, 4, 4, 4}}) {
-      Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "isambard-ai", .nodes = 8});
+      Cluster cluster = load_cluster(source_data(), {.name = "isambard-ai", .nodes = 8});
       Grpo grpo;
       grpo.tensor_parallel = tp;
       grpo.learners = learners_by_node(list, cluster.nodes);
@@ -157,7 +158,7 @@ TEST_CASE("every GPU learns, generates or is counted as stranded", "[grpo]") {
         for (const Rank rank : engine)
           CHECK(place_of(cluster, rank).node == place_of(cluster, engine.front()).node);
     }
-  Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "isambard-ai", .nodes = 8});
+  Cluster cluster = load_cluster(source_data(), {.name = "isambard-ai", .nodes = 8});
   Grpo grpo;
   grpo.tensor_parallel = 2;
   grpo.learners = learners_by_node({1}, 8);
@@ -169,7 +170,7 @@ TEST_CASE("every GPU learns, generates or is counted as stranded", "[grpo]") {
 }
 
 TEST_CASE("an engine wider than a node has whole nodes", "[grpo]") {
-  const Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "isambard-ai", .nodes = 6});
+  const Cluster cluster = load_cluster(source_data(), {.name = "isambard-ai", .nodes = 6});
   Grpo grpo;
   grpo.tensor_parallel = 8;
   grpo.learners = {2, 0, 0, 0, 0, 0};
@@ -184,7 +185,7 @@ TEST_CASE("an engine wider than a node has whole nodes", "[grpo]") {
 
 TEST_CASE("the engine's own all-reduce does not reach another node", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8", .nodes = 2});
+  bench.cluster = load_cluster(source_data(), {.name = "h100-8", .nodes = 2});
   bench.grpo.tensor_parallel = bench.cluster.gpus_per_node();
   const double inside = bench.decode().iteration(1, 0);
   bench.grpo.tensor_parallel *= 2;
@@ -210,10 +211,10 @@ double products_ms(const GrpoBench& bench, double tokens) {
 
 TEST_CASE("the products of an iteration are within 15 percent of measured ones", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});
+  bench.cluster = load_cluster(source_data(), {.name = "h100-8"});
   bench.cluster.gpu.gemm.sustained.value = {
       0.9};  // single kernels: clocks do not fall as in a step
-  bench.model = load_model(STEPSIM_SOURCE_DATA, "llama-2-34b");
+  bench.model = load_model(source_data(), "llama-2-34b");
   bench.grpo.tensor_parallel = 1;
   // github.com/microsoft/vidur, H100: tokens and ms of all products.
   for (const auto& [tokens, ms] : {std::pair{1.0, 22.97},
@@ -298,7 +299,7 @@ TEST_CASE("a 32B model starts on one 96 GB GPU only with most of its memory", "[
 
 TEST_CASE("an engine keeps free what its largest step takes", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.model = load_model(STEPSIM_SOURCE_DATA, "llama-3.1-8b");
+  bench.model = load_model(source_data(), "llama-3.1-8b");
   bench.grpo.tensor_parallel = 1;
   const auto kept = [&](std::int64_t tokens, std::int64_t sequences) {
     bench.grpo.batched_tokens = tokens;
@@ -326,12 +327,12 @@ TEST_CASE("an engine keeps free what its largest step takes", "[grpo]") {
 // step.
 TEST_CASE("engines of small shares start where steps are small", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});
+  bench.cluster = load_cluster(source_data(), {.name = "h100-8"});
   bench.grpo.tensor_parallel = 1;
   bench.grpo.batched_tokens = 1536;
   bench.grpo.batched_sequences = 512;
   for (const auto& [model, share] : {std::pair{"qwen2.5-3b", 0.1}, {"qwen2.5-7b", 0.2}}) {
-    bench.model = load_model(STEPSIM_SOURCE_DATA, model);
+    bench.model = load_model(source_data(), model);
     bench.grpo.memory_utilization = share;
     CHECK(bench.decode().capacity() > 1536);
   }
@@ -350,7 +351,7 @@ TEST_CASE("a share of what weights leave is more cache than what a share of all 
 
 TEST_CASE("eager engines are bound by their host thread", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.model = load_model(STEPSIM_SOURCE_DATA, "qwen2.5-0.5b");
+  bench.model = load_model(source_data(), "qwen2.5-0.5b");
   bench.grpo.tensor_parallel = 1;
   const double graphs = bench.decode().iteration(1, 0);
   bench.grpo.enforce_eager = true;

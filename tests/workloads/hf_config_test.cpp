@@ -6,6 +6,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 using namespace stepsim;
@@ -211,15 +212,15 @@ TEST_CASE("a catalogue file must hold what it pins", "[workloads]") {
   };
   const std::int64_t right = 2 * 10 * 4 + 4 * 4 * 4 + 3 * 4 * 8 + 3 * 4;
   put(fmt::format("parameters: {}\n", right));
-  CHECK(count_parameters(load_model(data.path(), "tiny")).total() == right);
+  CHECK(count_parameters(load_model(Catalogue({data.path()}), "tiny")).total() == right);
   put("parameters: 250\n");
-  CHECK_THROWS_WITH(load_model(data.path(), "tiny"),
+  CHECK_THROWS_WITH(load_model(Catalogue({data.path()}), "tiny"),
                     Contains("tiny.yaml:12: parameters: the file pins 250, but its dimensions give "
                              "252: 2 more"));
   put(fmt::format("  hiden_size: 4\nparameters: {}\n", right));
-  CHECK_THROWS_WITH(load_model(data.path(), "tiny"),
+  CHECK_THROWS_WITH(load_model(Catalogue({data.path()}), "tiny"),
                     Contains("config.hiden_size: unknown key (did you mean \"hidden_size\"?)"));
-  CHECK_THROWS_WITH(load_model(data.path(), "tinny"),
+  CHECK_THROWS_WITH(load_model(Catalogue({data.path()}), "tinny"),
                     Equals("no model \"tinny\" (did you mean \"tiny\"?)"));
 }
 

@@ -4,6 +4,7 @@
 
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/kernels/kernels.hpp"
 
@@ -11,7 +12,7 @@ using namespace stepsim;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 // A stack that reaches what the GPU's file says, and clocks that do not fall: single kernels.
 struct Bench {
@@ -20,7 +21,7 @@ struct Bench {
 
   explicit Bench(const std::string& node) : gpu(load_cluster(data, {.name = node}).gpu) {
     gpu.gemm.sustained.value = {1};
-    stack.operators = read_operators(read_document(data + "/workloads/operators.yaml").root());
+    stack.operators = read_operators(read_document(data.file("workloads/operators.yaml")).root());
     stack.kernels.gemm.value = stack.kernels.attention.value = {1};
     stack.kernels.memory.value = stack.kernels.grouped_gemm.value = {1};
   }

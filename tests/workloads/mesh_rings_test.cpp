@@ -2,6 +2,7 @@
 #include <map>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/collectives/collectives.hpp"
 
@@ -10,7 +11,7 @@ namespace stepsim {
 TEST_CASE("inside a mesh no two rings take the same link, and every link carries one",
           "[workloads]") {
   const Cluster cluster =
-      load_cluster(STEPSIM_SOURCE_DATA, {.name = "mi300x-8", .nodes = 2, .network = ""});
+      load_cluster(source_data(), {.name = "mi300x-8", .nodes = 2, .network = ""});
   Group world(cluster.ranks());
   for (Rank rank = 0; rank < cluster.ranks(); ++rank) world[rank] = rank;
   const double n = static_cast<double>(world.size());
@@ -28,8 +29,7 @@ TEST_CASE("inside a mesh no two rings take the same link, and every link carries
 
 TEST_CASE("rings of one mesh take all of its links at once", "[workloads]") {
   const auto legs_of = [](const char* node) {
-    const Cluster cluster =
-        load_cluster(STEPSIM_SOURCE_DATA, {.name = node, .nodes = 1, .network = ""});
+    const Cluster cluster = load_cluster(source_data(), {.name = node, .nodes = 1, .network = ""});
     Group world(cluster.ranks());
     for (Rank rank = 0; rank < cluster.ranks(); ++rank) world[rank] = rank;
     return find_algorithm("ring")

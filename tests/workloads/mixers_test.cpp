@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/model_catalog.hpp"
@@ -14,7 +15,7 @@ using namespace stepsim;
 namespace {
 
 Model catalogued(const std::string& name) {
-  return load_model(STEPSIM_SOURCE_DATA, name);
+  return load_model(source_data(), name);
 }
 
 std::vector<Unit> units_of(const TinyStep& step, std::int64_t layer) {

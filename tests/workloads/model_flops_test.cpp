@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/step/step.hpp"
@@ -78,7 +79,7 @@ TEST_CASE("a token meets the experts that it is sent to", "[workloads]") {
 
 TEST_CASE("what multiplies is all that a model is, less tables, norms and biases", "[workloads]") {
   // Published: 8.03e9 parameters, of them a table of 128256 x 4096 that is looked up.
-  const Model llama = load_model(STEPSIM_SOURCE_DATA, "llama-3.1-8b");
+  const Model llama = load_model(source_data(), "llama-3.1-8b");
   CHECK(multiplied_parameters(llama) ==
         static_cast<double>(count_parameters(llama).total() - 128256 * 4096 -
                             count_parameters(llama).of(TensorClass::norm)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 using namespace stepsim;
@@ -10,7 +11,7 @@ using namespace stepsim;
 namespace {
 
 Model catalogued(const std::string& name) {
-  return load_model(STEPSIM_SOURCE_DATA, name);
+  return load_model(source_data(), name);
 }
 
 std::vector<std::string> names_of(const std::vector<Module>& modules) {

@@ -5,6 +5,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "tests/support/worker.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/sharding/updates.hpp"
 
 using namespace stepsim;
@@ -241,7 +242,7 @@ TEST_CASE("with slow drives a step takes as long as they do, less where reads an
   const double rate = 1e6, node = elements_of(step).total;
   for (LinkSpec& link : step.cluster.node.links)
     if (link.name == "nvme") link.bandwidth.value = {rate};
-  step.cluster.graph = lay_out(step.cluster.node);
+  step.cluster.graph = lay_out(Catalogue(), step.cluster.node);
   // Gradients go out behind the backward pass; then all comes in, and 12 bytes an element go out.
   const double one_by_one = (4 + 16 + 12) * node / rate, overlapped = (4 + 16) * node / rate;
   CHECK_THAT(seconds_of(step), WithinRel(one_by_one, 0.05));

@@ -7,7 +7,9 @@
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/tiny_step.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/layers/rank_share.hpp"
 #include "workloads/strategy/stack_operators.hpp"
 
@@ -15,10 +17,10 @@ using namespace stepsim;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 Document operators_file() {
-  return read_document(data + "/workloads/operators.yaml");
+  return read_document(data.file("workloads/operators.yaml"));
 }
 
 std::vector<std::string> problems_of(Document document) {
@@ -80,7 +82,7 @@ TEST_CASE("what is wrong in the file of operators is named", "[workloads]") {
 
 TEST_CASE("a stack's file may have counts of its own code", "[workloads]") {
   const std::string text =
-      read_document(data + "/scenarios/seeds/qwen3-30b-sft-zero3.yaml").canonical();
+      read_document(data.file("scenarios/seeds/qwen3-30b-sft-zero3.yaml")).canonical();
   const std::vector<Setting> own{
       {"operators.norm.bytes",
        "{value: 40 B, low: 40 B, high: 44 B, grade: guess, source: a test}"}};

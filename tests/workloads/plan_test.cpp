@@ -3,6 +3,7 @@
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/timed.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
@@ -39,8 +40,8 @@ TEST_CASE("the estimate of a plan is what the replay takes when nothing else run
 }
 
 TEST_CASE("a message changes its protocol once as it grows", "[workloads]") {
-  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, node_shelf)) {
-    const Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = name});
+  for (const std::string& name : names_on(source_data(), node_shelf)) {
+    const Cluster cluster = load_cluster(source_data(), {.name = name});
     if (cluster.ranks() < 2) continue;
     for (std::size_t i = 0; i < collective_kinds.size(); ++i) {
       const auto kind = static_cast<Collective>(i);
@@ -64,7 +65,7 @@ TEST_CASE("a message changes its protocol once as it grows", "[workloads]") {
 }
 
 TEST_CASE("two MI300X reach one link and eight reach seven, from one file", "[workloads]") {
-  const Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "mi300x-8"});
+  const Cluster cluster = load_cluster(source_data(), {.name = "mi300x-8"});
   const double two = bus_bandwidth(cluster, {0, 1}, 0x1p32),
                eight = bus_bandwidth(cluster, all_ranks(cluster), 0x1p32);
   CHECK((two > 45e9 && two < 50e9));

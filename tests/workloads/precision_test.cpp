@@ -2,6 +2,7 @@
 #include "workloads/strategy/precision.hpp"
 
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/layers/precision_units.hpp"
@@ -16,7 +17,7 @@ namespace {
 constexpr Shelf precisions{"workloads/precisions", "precision"};
 
 Precision precision_called(std::string_view name) {
-  const Document file = open_entry(STEPSIM_SOURCE_DATA, precisions, std::string(name));
+  const Document file = open_entry(source_data(), precisions, std::string(name));
   const Precision precision = read_precision(file.root());
   CHECK_NOTHROW(file.finish());
   return precision;
@@ -46,7 +47,7 @@ double sum_of_casts(const std::vector<KernelRow>& rows) {
 }  // namespace
 
 TEST_CASE("every precision's file loads", "[workloads]") {
-  const std::vector<std::string> names = names_on(STEPSIM_SOURCE_DATA, precisions);
+  const std::vector<std::string> names = names_on(source_data(), precisions);
   REQUIRE(names.size() >= 9);
   for (const std::string& name : names) {
     CAPTURE(name);

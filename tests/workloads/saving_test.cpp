@@ -8,6 +8,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "tests/support/worker.hpp"
+#include "topology/catalog.hpp"
 
 using namespace stepsim;
 
@@ -125,7 +126,7 @@ TEST_CASE("a process writes at its own rate, and the drives of a node share thei
   // Eight ranks at 1 MB/s each are more than a drive of 2 MB/s takes.
   for (LinkSpec& link : step.cluster.node.links)
     if (link.name == "nvme") link.bandwidth.value = {2e6};
-  step.cluster.graph = lay_out(step.cluster.node);
+  step.cluster.graph = lay_out(Catalogue(), step.cluster.node);
   CHECK_THAT(seconds_of_save(step, Folding::automatic),
              WithinRel(files.model_states / 1e6 + 8 * files.states / 2e6, 0.01));
 }

@@ -4,6 +4,7 @@
 #include "scenarios/scenario.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/grpo_bench.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/model/model_catalog.hpp"
 
@@ -157,10 +158,9 @@ TEST_CASE("no step has more tokens than its budget, and prompts slow down answer
 
 TEST_CASE("GPUs with sequences of their own wait for the one with most to do", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h200-8"});
-  bench.model = load_model(STEPSIM_SOURCE_DATA, "qwen3-235b-a22b");
-  bench.stack =
-      read_engine_stack(open_entry(STEPSIM_SOURCE_DATA, engine_shelf, "tensorrt-llm").root());
+  bench.cluster = load_cluster(source_data(), {.name = "h200-8"});
+  bench.model = load_model(source_data(), "qwen3-235b-a22b");
+  bench.stack = read_engine_stack(open_entry(source_data(), engine_shelf, "tensorrt-llm").root());
   bench.grpo.tensor_parallel = 8;
   bench.grpo.weights = EngineBits::fp8;
   const DecodeModel decode = bench.decode();
@@ -297,9 +297,9 @@ TEST_CASE("pairs of a prompt grow with its square, and behind a window with its 
 // batch; later kernels do not.
 TEST_CASE("a prompt in the batch makes older kernels read the cache for every head", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.model = load_model(STEPSIM_SOURCE_DATA, "qwen3-32b");
+  bench.model = load_model(source_data(), "qwen3-32b");
   for (const auto& [node, heads] : {std::pair{"a100-8", 8.0}, {"h100-8", 1.0}}) {
-    bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = node});
+    bench.cluster = load_cluster(source_data(), {.name = node});
     const DecodeModel decode = bench.decode();
     const double alone = decode.iteration(8, 1e5) - decode.iteration(8, 0);
     const double mixed = decode.step({.decoding = 8, .cached = 1e5, .prompt = 1000}) -
@@ -312,8 +312,8 @@ TEST_CASE("a prompt in the batch makes older kernels read the cache for every he
 // number of GPUs.
 TEST_CASE("without graphs the host is as slow on many GPUs as on one", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});
-  bench.model = load_model(STEPSIM_SOURCE_DATA, "qwen3-32b");
+  bench.cluster = load_cluster(source_data(), {.name = "h100-8"});
+  bench.model = load_model(source_data(), "qwen3-32b");
   for (const std::uint32_t gpus : {2U, 4U, 8U}) {
     bench.grpo.tensor_parallel = gpus;
     bench.grpo.enforce_eager = false;
@@ -329,7 +329,7 @@ TEST_CASE("without graphs the host is as slow on many GPUs as on one", "[grpo]")
 
 TEST_CASE("GPUs of an engine have whole heads, or copies of one", "[grpo]") {
   using Words = std::vector<std::string>;
-  const Model model = load_model(STEPSIM_SOURCE_DATA, "qwen3-32b");  // 64 heads, 8 of keys
+  const Model model = load_model(source_data(), "qwen3-32b");  // 64 heads, 8 of keys
   for (const std::int64_t gpus : {1, 2, 4, 8, 16, 32}) CHECK(unshared(model, gpus).empty());
   CHECK(unshared(model, 3) ==
         Words{"3 does not divide the 64 heads of qwen3-32b",
@@ -368,9 +368,9 @@ TEST_CASE("answers are padded to the sizes that were captured, prompts are not",
 
 TEST_CASE("a step of more sequences never takes less time", "[grpo]") {
   GrpoBench bench = grpo_bench();
-  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});
+  bench.cluster = load_cluster(source_data(), {.name = "h100-8"});
   for (const std::string_view name : {"qwen3-32b", "llama-3.1-405b"}) {
-    bench.model = load_model(STEPSIM_SOURCE_DATA, std::string(name));
+    bench.model = load_model(source_data(), std::string(name));
     bench.grpo.tensor_parallel = 8;
     const DecodeModel decode = bench.decode();
     double before = 0;

@@ -4,6 +4,7 @@
 #include "scenarios/read/entries.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/grpo_bench.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/grpo/serving.hpp"
 #include "workloads/model/mixers.hpp"
 #include "workloads/model/model_catalog.hpp"
@@ -16,10 +17,10 @@ constexpr double exact = 1e-9;
 
 GrpoBench bench_of(const char* model, std::uint32_t gpus = 1, const char* engine = "vllm") {
   GrpoBench bench = grpo_bench();
-  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h200-8"});
-  bench.model = load_model(STEPSIM_SOURCE_DATA, model);
-  bench.stack = read_engine_stack(open_entry(STEPSIM_SOURCE_DATA, engine_shelf, engine).root());
-  load_mixers(STEPSIM_SOURCE_DATA, {}, bench.stack);
+  bench.cluster = load_cluster(source_data(), {.name = "h200-8"});
+  bench.model = load_model(source_data(), model);
+  bench.stack = read_engine_stack(open_entry(source_data(), engine_shelf, engine).root());
+  load_mixers(source_data(), {}, bench.stack);
   bench.grpo.tensor_parallel = gpus;
   bench.grpo.memory_utilization = 0.9;
   bench.grpo.batched_sequences = 1 << 16;
@@ -82,7 +83,7 @@ TEST_CASE("blocks of a cache are as large as a layer's state needs", "[grpo]") {
 TEST_CASE("GPUs of an engine have heads of a state each", "[grpo]") {
   for (const char* name : models) {
     CAPTURE(name);
-    const Mixer mixer = *load_model(STEPSIM_SOURCE_DATA, name).mixer;
+    const Mixer mixer = *load_model(source_data(), name).mixer;
     CHECK(4 * state_bytes(mixer, 4) == Approx(state_bytes(mixer, 1)).epsilon(exact));
     // More GPUs than groups of heads: what a group shares is there several times.
     const double many = 2 * static_cast<double>(mixer.groups);
@@ -133,7 +134,7 @@ TEST_CASE("each sequence of a step reads its states and writes them, however lon
 TEST_CASE("a model whose layers all attend is none with states", "[grpo]") {
   GrpoBench plain = bench_of("qwen3-8b");
   GrpoBench without = plain;
-  without.model.mixer = *load_model(STEPSIM_SOURCE_DATA, "qwen3.5-9b").mixer;
+  without.model.mixer = *load_model(source_data(), "qwen3.5-9b").mixer;
   const DecodeModel a = plain.decode(), b = without.decode();
   CHECK(a.capacity() == b.capacity());
   CHECK(a.block() == b.block());
@@ -151,7 +152,7 @@ TEST_CASE("a context costs as much less as fewer layers attend", "[grpo]") {
     const DecodeModel some = bench.decode();
     for (LayerKind& kind : bench.model.kinds)
       if (kind.mixes == LayerKind::Mixes::mixer) kind.mixes = LayerKind::Mixes::attention;
-    const double share = static_cast<double>(mixer_layers(load_model(STEPSIM_SOURCE_DATA, name))) /
+    const double share = static_cast<double>(mixer_layers(load_model(source_data(), name))) /
                          static_cast<double>(attention_layers(bench.model));
     const DecodeModel all = bench.decode();
     const auto grows = [](const DecodeModel& decode) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/program/visits.hpp"
@@ -34,9 +35,9 @@ std::vector<double> tensors_of(const std::vector<Unit>& units) {
 
 TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloads]") {
   const TinyStep tiny = tiny_step(Sharding::zero3);
-  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, model_shelf)) {
+  for (const std::string& name : names_on(source_data(), model_shelf)) {
     CAPTURE(name);
-    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    const Model model = load_model(source_data(), name);
     const Load load = load_of(model, tiny.job, 0);
     Strategy strategy;
     for (std::int64_t layer = 0; layer < model.layers; ++layer)
@@ -50,8 +51,8 @@ TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloa
 
 TEST_CASE("experts exchanged hold a rank's share of what all hold", "[workloads]") {
   const TinyStep tiny = tiny_step(Sharding::zero2);
-  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, model_shelf)) {
-    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+  for (const std::string& name : names_on(source_data(), model_shelf)) {
+    const Model model = load_model(source_data(), name);
     if (!model.experts) continue;
     CAPTURE(name);
     const std::int64_t layer = model.layers - 1;
@@ -79,7 +80,7 @@ TEST_CASE("a forward pass costs two operations per active parameter and token, a
           "[workloads]") {
   for (const char* name : {"llama-3.1-8b", "qwen3-30b-a3b", "mixtral-8x7b", "mpt-7b", "phi-4"}) {
     CAPTURE(name);
-    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    const Model model = load_model(source_data(), name);
     const TinyStep tiny = tiny_step(Sharding::zero3);
     const Load load = load_of(model, tiny.job, 0);
     double flops = 0, small = 0;

@@ -8,6 +8,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
 
@@ -54,7 +55,7 @@ bool is_config_path(std::string_view name_or_path) {
          std::filesystem::exists(std::filesystem::path(name_or_path) / "config.json", failed);
 }
 
-std::string resolve_model(const std::string& data, const std::string& name) {
+std::string resolve_model(const Catalogue& data, const std::string& name) {
   const bool id = is_hf_id(name);
   if (name.empty() || (!id && is_config_path(name))) return name;
   std::string last = last_part(in_small_letters(name));
@@ -75,25 +76,25 @@ std::string resolve_model(const std::string& data, const std::string& name) {
     }
     if (copied.empty() && entry == plain) copied = entry;
   }
-  std::string local = id ? cached_config(hub_of(data), name).value_or("") : "";
+  std::string local = id ? cached_config(data.hub(), name).value_or("") : "";
   if (!local.empty()) return local;
   return copied.empty() ? name : copied;
 }
 
-std::string unknown_id_text(const std::string& data, const std::string& id) {
-  const std::string hub = hub_of(data);
+std::string unknown_id_text(const Catalogue& data, const std::string& id) {
+  const std::string hub = data.hub();
   return fmt::format(
       "\"{}\" is neither a model of the catalogue (`stepsim list models`), nor a folder or file "
       "here, nor in the local cache of Hugging Face{}",
       id, hub.empty() ? "" : fmt::format(" ({})", hf_folder(hub, id).string()));
 }
 
-std::string published_name(const std::string& data, const std::string& name) {
+std::string published_name(const Catalogue& data, const std::string& name) {
   if (is_config_path(name) || is_hf_id(name)) return name;
   return open_entry(data, model_shelf, name).root().text_or("hub", name);
 }
 
-Model load_model(const std::string& data, const std::string& name_or_path) {
+Model load_model(const Catalogue& data, const std::string& name_or_path) {
   const std::string resolved = resolve_model(data, name_or_path);
   if (is_hf_id(resolved)) throw UserError(unknown_id_text(data, resolved));
   if (is_config_path(resolved)) return load_hf_config(resolved);

@@ -78,15 +78,20 @@ struct KeptTraffic {
   TrafficNeeds needs;
   Traffic traffic;  // folded
 };
+struct KnownTraffic {
+  std::list<KeptTraffic> list;  // asked for last, first
+};
 constexpr std::size_t most_kept = 4;
 
 }  // namespace
 
 Traffic step_traffic(const RankPart& rank, Folding folding) {
-  static std::list<KeptTraffic> kept;  // asked for last, first
   const Cluster& cluster = rank.input.cluster;
   TrafficNeeds needs = needs_of(rank);
-  if (folding == Folding::off) return planned(cluster, needs, folding);  // too large to keep
+  const Catalogue* data = rank.input.data;
+  if (folding == Folding::off || data == nullptr)  // unfolded it is too large to keep
+    return planned(cluster, needs, folding);
+  std::list<KeptTraffic>& kept = data->kept<KnownTraffic>().list;
   const auto known = std::ranges::find_if(kept, [&](const KeptTraffic& each) {
     return each.needs == needs && carry_alike(each.cluster, cluster);
   });

@@ -88,7 +88,8 @@ struct Optimizer {
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
-inline constexpr Shelf optimizer_shelf{"workloads/optimizers", "optimizer"};
+inline constexpr std::array<std::string_view, 1> own_optimizer_keys{"smaller"};
+inline constexpr Shelf optimizer_shelf{"workloads/optimizers", "optimizer", own_optimizer_keys};
 Optimizer read_optimizer(const Table& table);
 
 }  // namespace stepsim

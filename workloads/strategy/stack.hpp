@@ -219,7 +219,9 @@ struct Stack {
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 
-inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
+inline constexpr std::array<std::string_view, 4> own_stack_keys{"learners_named", "selective_is",
+                                                                "must_say", "experts_recompute"};
+inline constexpr Shelf stack_shelf{"workloads/stacks", "stack", own_stack_keys};
 Stack read_stack(const Table& table);
 RowVocabulary read_row_vocabulary(const Table& stack);
 Stack::AttentionShares read_attention_shares(const Table& table);

@@ -18,6 +18,9 @@
 
 namespace stepsim {
 
+// GPUs of a job: files may say no more.
+inline constexpr std::int64_t most_ranks = 1 << 20;
+
 enum class Sharding : std::uint8_t { zero0, zero1, zero2, zero3, fsdp, hsdp };
 inline constexpr std::array<std::string_view, 6> sharding_names{"0", "1", "2", "3", "fsdp", "hsdp"};
 constexpr std::string_view to_text(Sharding sharding) {

@@ -7,12 +7,13 @@
 
 #include "analysis/studies/claims/claim_points.hpp"
 #include "analysis/studies/explain/carriers.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
 class ClaimCarriers {
  public:
-  explicit ClaimCarriers(std::string data) : data_(std::move(data)) {}
+  explicit ClaimCarriers(Catalogue data) : data_(std::move(data)) {}
 
   // Constants by what their whole range makes of a step's time, were exposed times in proportion to
   // costs; of several scenarios by how differently it moves them. The strongest first. What the
@@ -22,7 +23,7 @@ class ClaimCarriers {
  private:
   const ByCause<std::vector<Carrier>>& of_scenario(const ClaimScenario& scenario);
 
-  std::string data_;
+  Catalogue data_;
   std::map<std::string, ByCause<std::vector<Carrier>>> known_;
 };
 

@@ -34,8 +34,7 @@ using Checked = std::map<std::pair<std::string, std::vector<Setting>>, std::vect
 
 class ClaimReader {
  public:
-  ClaimReader(const std::string& data, const std::string& path, const Table& table,
-              Checked& checked)
+  ClaimReader(const Catalogue& data, const std::string& path, const Table& table, Checked& checked)
       : data_(data), path_(path), table_(table), checked_(checked) {}
 
   Claim read() {
@@ -339,7 +338,7 @@ class ClaimReader {
     claim_.conditions.push_back(std::move(condition));
   }
 
-  const std::string& data_;
+  const Catalogue& data_;
   const std::string& path_;  // of the file
   const Table& table_;
   Checked& checked_;
@@ -350,7 +349,7 @@ class ClaimReader {
 
 }  // namespace
 
-std::vector<Claim> read_claims(const std::string& data, const std::string& path) {
+std::vector<Claim> read_claims(const Catalogue& data, const std::string& path) {
   const Document document = read_document(path);
   const Table root = document.root();
   std::vector<Claim> claims;

@@ -76,7 +76,7 @@ double combine(const ClaimQuantity& quantity, const std::vector<double>& y,
   return 0;
 }
 
-PointFacts answer_to(const std::string& data, const ClaimPoint& point) {
+PointFacts answer_to(const Catalogue& data, const ClaimPoint& point) {
   const AllowedScenario found = allowed_scenario(data, point.source, point.settings, point.draw);
   if (!found.scenario) return {{{"fits", 0}}, found.rule, found.rule};
   const Scenario& scenario = *found.scenario;
@@ -86,7 +86,7 @@ PointFacts answer_to(const std::string& data, const ClaimPoint& point) {
 
 }  // namespace
 
-AllowedScenario allowed_scenario(const std::string& data, const std::string& source,
+AllowedScenario allowed_scenario(const Catalogue& data, const std::string& source,
                                  std::span<const Setting> settings, const MaybeDraw& draw) {
   try {
     return {load_scenario(data, source, settings, draw), ""};

@@ -11,6 +11,7 @@
 #include "analysis/studies/claims/claim_metrics.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/process/worker.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -27,12 +28,12 @@ struct AllowedScenario {
   std::optional<Scenario> scenario;
   std::string rule;  // that forbids it
 };
-AllowedScenario allowed_scenario(const std::string& data, const std::string& source,
+AllowedScenario allowed_scenario(const Catalogue& data, const std::string& source,
                                  std::span<const Setting> settings, const MaybeDraw& draw = {});
 
 class ClaimPoints {
  public:
-  ClaimPoints(std::string data, std::size_t workers, Progress progress)
+  ClaimPoints(Catalogue data, std::size_t workers, Progress progress)
       : data_(std::move(data)), workers_(workers), progress_(std::move(progress)) {}
 
   // Returns the point's facts; null where they are not known: the point is wanted from then on.
@@ -42,7 +43,7 @@ class ClaimPoints {
   void forget_wanted() { wanted_.clear(); }
 
  private:
-  std::string data_;
+  Catalogue data_;
   std::size_t workers_;
   Progress progress_;
   std::map<std::string, PointFacts> known_;

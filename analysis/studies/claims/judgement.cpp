@@ -265,7 +265,7 @@ std::string resources_text(const ClaimTrial& trial, ClaimPoints& points) {
 // Says what is unknown of the scenarios that a part of the claim compares, the first against each
 // other one.
 std::vector<std::string> unknown_in(const Claim& claim, const Assertion& part,
-                                    const std::string& data) {
+                                    const Catalogue& data) {
   std::vector<std::pair<std::string, Scenario>> compared;
   std::set<std::size_t> seen;
   for (const MetricOf& metric : part.quantity.metrics) {
@@ -284,7 +284,7 @@ std::vector<std::string> unknown_in(const Claim& claim, const Assertion& part,
   return unknown;
 }
 
-std::vector<std::string> unknown_in(const Claim& claim, const std::string& data) {
+std::vector<std::string> unknown_in(const Claim& claim, const Catalogue& data) {
   std::vector<std::string> unknown;
   for (const Assertion& part : claim.assertions)
     for (std::string& each : unknown_in(claim, part, data))

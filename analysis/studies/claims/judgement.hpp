@@ -12,6 +12,7 @@
 #include "analysis/studies/claims/claim.hpp"
 #include "analysis/studies/predict/draws.hpp"
 #include "sim/process/worker.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -72,7 +73,7 @@ std::string sentence_text(const JudgedClaim& claim);
 std::vector<std::string> condition_texts(const JudgedClaim& claim);
 
 struct JudgementOptions {
-  std::string data;
+  Catalogue data;
   std::uint64_t seed = 1;
   std::uint32_t most_draws = 24;  // of each claim and condition: eight at a time, while more could
                                   // change the verdict

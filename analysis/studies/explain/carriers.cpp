@@ -41,7 +41,7 @@ PatternCost cost_alone(const Platform& platform, const Pattern& pattern) {
   return cost;
 }
 
-ByCause<double> costs_with(const std::string& data, const std::string& source,
+ByCause<double> costs_with(const Catalogue& data, const std::string& source,
                            const std::vector<Setting>& settings) {
   const Scenario scenario = load_scenario(data, source, settings);
   return summed_over_step(step_input(scenario), [](const StepProgram& program) {
@@ -69,7 +69,7 @@ ByCause<double> costs_of(const Platform& platform, const OpGraph& graph) {
   return costs;
 }
 
-ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::string& source,
+ByCause<std::vector<Carrier>> carriers_of(const Catalogue& data, const std::string& source,
                                           const std::vector<Setting>& settings) {
   std::vector<NamedConstant> constants = load_scenario(data, source, settings).constants;
   std::erase_if(constants, [](const NamedConstant& c) {

@@ -27,7 +27,7 @@ ByCause<double> costs_of(const Platform& platform, const OpGraph& graph);
 // Returns for each cause the constants that move its cost by a twentieth of themselves or more, the
 // strongest first. Each constant that has a range is moved by a hundredth and the program written
 // anew; nothing is replayed.
-ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::string& source,
+ByCause<std::vector<Carrier>> carriers_of(const Catalogue& data, const std::string& source,
                                           const std::vector<Setting>& settings);
 
 }  // namespace stepsim

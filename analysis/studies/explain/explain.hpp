@@ -14,6 +14,7 @@
 #include "analysis/studies/predict/footprint.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/engine/player.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -111,7 +112,7 @@ struct Explanation {
 };
 
 struct ExplainOptions {
-  std::string data;
+  Catalogue data;
   Player player{};  // of both sides; whatever is replayed by the dozen has the own engine
   bool at_limit = false;
   bool carriers = true;

@@ -30,7 +30,7 @@ std::string readable(const std::optional<ResolvedKey>& key) {
 }
 
 // A model beside its scenario's file is not beside the other's.
-std::string from_anywhere(const std::string& data, const ScenarioSource& side, std::string value) {
+std::string from_anywhere(const Catalogue& data, const ScenarioSource& side, std::string value) {
   const std::string near = beside(find_scenario(data, side.source), value);
   const bool is_path = near != value || value.find('/') != std::string::npos;
   std::error_code failed;
@@ -42,7 +42,7 @@ bool matters(const KeyPair& pair) {
   return (pair.a && pair.a->matters) || (pair.b && pair.b->matters);
 }
 
-DifferingSetting setting_between(const std::string& data, const ScenarioSource& a,
+DifferingSetting setting_between(const Catalogue& data, const ScenarioSource& a,
                                  const ScenarioSource& b, const KeyPair& pair) {
   DifferingSetting setting{.key = pair.either().path(),
                            .a = settable(pair.a),
@@ -123,7 +123,7 @@ void add_given_constants(const Scenario& a, const Scenario& b,
 // A that load alone; or none.
 enum class Pinned : std::uint8_t { all, possible, none };
 
-std::optional<Scenario> loaded(const std::string& data, const ScenarioSource& a,
+std::optional<Scenario> loaded(const Catalogue& data, const ScenarioSource& a,
                                const std::vector<Setting>& changes) {
   std::vector<Setting> all = a.settings;
   append(all, changes);
@@ -134,7 +134,7 @@ std::optional<Scenario> loaded(const std::string& data, const ScenarioSource& a,
   }
 }
 
-std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
+std::optional<Scenario> tried(const Catalogue& data, const ScenarioSource& a,
                               const std::vector<DifferingSetting>& settings, const Joined& joined,
                               Pinned pinned) {
   std::vector<Setting> changes;
@@ -149,7 +149,7 @@ std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
   return loaded(data, a, changes);
 }
 
-std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
+std::optional<Scenario> tried(const Catalogue& data, const ScenarioSource& a,
                               const std::vector<DifferingSetting>& settings, const Joined& joined) {
   for (const Pinned pinned : {Pinned::all, Pinned::possible, Pinned::none})
     if (auto scenario = tried(data, a, settings, joined, pinned)) return scenario;
@@ -157,7 +157,7 @@ std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
 }
 
 // One after the other, and again, until none of those that are left makes sense.
-Scenario as_many_as_can(const std::string& data, const ScenarioSource& a,
+Scenario as_many_as_can(const Catalogue& data, const ScenarioSource& a,
                         const std::vector<DifferingSetting>& settings, const Joined& joined) {
   Scenario best = a.scenario;
   Joined in(settings.size());
@@ -178,7 +178,7 @@ Scenario as_many_as_can(const std::string& data, const ScenarioSource& a,
 
 }  // namespace
 
-std::vector<DifferingSetting> differing_settings(const std::string& data, const ScenarioSource& a,
+std::vector<DifferingSetting> differing_settings(const Catalogue& data, const ScenarioSource& a,
                                                  const ScenarioSource& b) {
   std::vector<DifferingSetting> settings;
   for (const KeyPair& pair : differing_keys(a.scenario, b.scenario))
@@ -190,7 +190,7 @@ std::vector<DifferingSetting> differing_settings(const std::string& data, const 
   return settings;
 }
 
-Scenario mixture(const std::string& data, const ScenarioSource& a,
+Scenario mixture(const Catalogue& data, const ScenarioSource& a,
                  const std::vector<DifferingSetting>& settings, const Joined& joined) {
   if (std::ranges::none_of(joined, [](bool each) { return each; })) return a.scenario;
   if (auto scenario = tried(data, a, settings, joined)) return *std::move(scenario);

@@ -27,7 +27,7 @@ struct DifferingSetting {
 // Returns every key that differs and can be set, defaults included, and constants that somebody
 // gave. What a DeepSpeed file or a recipe says shows in the keys that it sets, and the network that
 // a node brings with it comes with the node.
-std::vector<DifferingSetting> differing_settings(const std::string& data, const ScenarioSource& a,
+std::vector<DifferingSetting> differing_settings(const Catalogue& data, const ScenarioSource& a,
                                                  const ScenarioSource& b);
 
 // This says of each setting whether it is as in B.
@@ -35,7 +35,7 @@ using Joined = std::vector<bool>;
 
 // A's scenario with these settings as B has them, and all others as they are in A, also where their
 // defaults would follow. A setting that makes no sense before others have joined waits for them.
-Scenario mixture(const std::string& data, const ScenarioSource& a,
+Scenario mixture(const Catalogue& data, const ScenarioSource& a,
                  const std::vector<DifferingSetting>& settings, const Joined& joined);
 
 }  // namespace stepsim

@@ -32,7 +32,7 @@ std::vector<Setting> settings_of(const std::vector<NamedConstant>& constants,
 }
 
 struct CalibrationTrial {
-  const std::string& data;
+  const Catalogue& data;
   const CalibrationPlan& plan;
   std::vector<StepRow> rows;
   std::vector<NamedConstant> constants;
@@ -76,11 +76,11 @@ RobustFit linearised(const CalibrationTrial& problem, const std::vector<double>&
 
 // Takes the rows of this stack that have a time, as others say nothing; rows of one scenario count
 // as one.
-CalibrationTrial trial_of(const std::string& data, const CalibrationPlan& plan) {
+CalibrationTrial trial_of(const Catalogue& data, const CalibrationPlan& plan) {
   CalibrationTrial problem{data, plan, {}, {}, {}};
   std::map<std::string, std::vector<std::size_t>> same;
   for (const std::string& table : plan.tables)
-    for (StepRow& row : step_rows(data, read_csv(data_file(data, table)))) {
+    for (StepRow& row : step_rows(data, read_csv(data.file(table)))) {
       if (!row.missing.empty() || !holds(plan.stacks, row.stack)) continue;
       same[row.run].push_back(problem.rows.size());
       problem.rows.push_back(std::move(row));
@@ -93,7 +93,7 @@ CalibrationTrial trial_of(const std::string& data, const CalibrationPlan& plan) 
   const std::string& name = plan.stacks.front();
   const Document stack = open_entry(data, stack_shelf, name);
   read_stack(stack.root());
-  const Document operators = read_document(data_file(data, "workloads/operators.yaml"));
+  const Document operators = read_document(data.file("workloads/operators.yaml"));
   read_operators(operators.root());
   std::vector<NamedConstant> all = stack.constants();
   for (NamedConstant constant : operators.constants()) {
@@ -163,7 +163,7 @@ std::vector<HeldOutFamily> leave_out(const CalibrationTrial& problem, const Robu
 
 }  // namespace
 
-Calibration calibrate(const std::string& data, const CalibrationPlan& plan, std::uint32_t samples) {
+Calibration calibrate(const Catalogue& data, const CalibrationPlan& plan, std::uint32_t samples) {
   CalibrationTrial problem = trial_of(data, plan);
   Calibration result;
   std::vector<double> values;

@@ -49,6 +49,6 @@ struct Calibration {
   Range unexplained{1, 1};  // with this many draws, the constant's range
 };
 // Fits the stacks' constants. With draws, what their `unexplained` ranges over is found as well.
-Calibration calibrate(const std::string& data, const CalibrationPlan& plan, std::uint32_t samples);
+Calibration calibrate(const Catalogue& data, const CalibrationPlan& plan, std::uint32_t samples);
 
 }  // namespace stepsim

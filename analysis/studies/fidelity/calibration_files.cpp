@@ -95,7 +95,7 @@ std::string range_text(double value, const Range& range, Dimension dimension,
 
 }  // namespace
 
-CalibrationPlan read_calibration_plan(const std::string& data, const std::string& name) {
+CalibrationPlan read_calibration_plan(const Catalogue& data, const std::string& name) {
   const Shelf shelf{"workloads/calibration", "calibration"};
   const Document document = open_entry(data, shelf, name);
   const Table root = document.root();
@@ -123,7 +123,7 @@ CalibrationPlan read_calibration_plan(const std::string& data, const std::string
   return plan;
 }
 
-std::string fitted_stack_file(const std::string& data, const std::string& stack,
+std::string fitted_stack_file(const Catalogue& data, const std::string& stack,
                               const CalibrationPlan& plan, const Calibration& calibration) {
   const std::string text = read_file(file_of(data, stack_shelf, stack));
   const auto read = lines_in(text);

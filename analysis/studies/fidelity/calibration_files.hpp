@@ -5,10 +5,10 @@
 
 namespace stepsim {
 
-CalibrationPlan read_calibration_plan(const std::string& data, const std::string& name);
+CalibrationPlan read_calibration_plan(const Catalogue& data, const std::string& name);
 
 // A stack's own file with the fitted values in it, and everything else as it was.
-std::string fitted_stack_file(const std::string& data, const std::string& stack,
+std::string fitted_stack_file(const Catalogue& data, const std::string& stack,
                               const CalibrationPlan& plan, const Calibration& calibration);
 
 }  // namespace stepsim

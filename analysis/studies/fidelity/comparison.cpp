@@ -67,7 +67,7 @@ struct ComparedAnswer {
   static auto fields(auto& self) { return std::tie(self.machine, self.refused, self.rows); }
 };
 
-ComparedAnswer answer_of(const std::string& data, const MachineKey& key,
+ComparedAnswer answer_of(const Catalogue& data, const MachineKey& key,
                          const std::vector<ComparedRow*>& rows,
                          std::span<const GivenConstant> given) {
   const Cluster cluster = load_cluster(
@@ -94,7 +94,7 @@ ComparedAnswer answer_of(const std::string& data, const MachineKey& key,
   return answer;
 }
 
-void predict(const std::string& data, const MachineKey& key, const std::vector<ComparedRow*>& rows,
+void predict(const Catalogue& data, const MachineKey& key, const std::vector<ComparedRow*>& rows,
              std::span<const GivenConstant> given) {
   const ComparedAnswer answer = in_worker([&] { return answer_of(data, key, rows, given); });
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -171,7 +171,7 @@ std::string obstacle(const ComparedRow& row, bool has_machine) {
 
 }  // namespace
 
-Comparison compare(const std::string& data, std::span<const MeasuredCollective> rows,
+Comparison compare(const Catalogue& data, std::span<const MeasuredCollective> rows,
                    const CompareOptions& options) {
   const MachineWords words = machine_words(data);
   Comparison result;

@@ -61,7 +61,7 @@ struct CompareOptions {
   std::vector<RowNote> notes;
   std::vector<GivenConstant> given{};  // instead of what the files say
 };
-Comparison compare(const std::string& data, std::span<const MeasuredCollective> rows,
+Comparison compare(const Catalogue& data, std::span<const MeasuredCollective> rows,
                    const CompareOptions& options);
 
 }  // namespace stepsim

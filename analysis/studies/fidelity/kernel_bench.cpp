@@ -149,20 +149,20 @@ double KernelBench::time(const TimedKernel& kernel) const {
   return device_time(gpu, stack, {kernel.work}, kernel.backward).value;
 }
 
-std::vector<CsvTable> read_kernel_tables(const std::string& data,
+std::vector<CsvTable> read_kernel_tables(const Catalogue& data,
                                          std::span<const std::string> files) {
   std::vector<CsvTable> tables;
   for (const std::string& file : files) tables.push_back(read_csv(file));
   if (tables.empty())
     for (const char* file : {"scenarios/measured/gemm.csv", "scenarios/measured/attention.csv"})
-      tables.push_back(read_csv(data_file(data, file)));
+      tables.push_back(read_csv(data.file(file)));
   return tables;
 }
 
-MeasuredKernels read_kernels(const std::string& data, const MachineWords& machines,
+MeasuredKernels read_kernels(const Catalogue& data, const MachineWords& machines,
                              std::span<const CsvTable> tables) {
   MeasuredKernels result;
-  const Document counts = read_document(data_file(data, "workloads/operators.yaml"));
+  const Document counts = read_document(data.file("workloads/operators.yaml"));
   const Operators operators = read_operators(counts.root());
   counts.finish();
   std::vector<Problem> problems;

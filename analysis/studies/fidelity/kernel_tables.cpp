@@ -232,7 +232,7 @@ std::string fullest_name(const std::vector<TimedKernel>& kernels, const std::str
 
 }  // namespace
 
-KernelTimes predict_kernels(const std::string& data, const MachineWords& machines,
+KernelTimes predict_kernels(const Catalogue& data, const MachineWords& machines,
                             std::span<const CsvTable> tables) {
   MeasuredKernels read = read_kernels(data, machines, tables);
   for (TimedKernel& kernel : read.kernels)
@@ -254,7 +254,7 @@ std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels) {
   return result;
 }
 
-std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const CsvTable> tables,
+std::vector<FittedCurve> fit_kernels(const Catalogue& data, std::span<const CsvTable> tables,
                                      const std::string& gpu) {
   const MeasuredKernels read = read_kernels(data, machine_words(data), tables);
   std::vector<FittedCurve> curves;

@@ -13,8 +13,7 @@
 namespace stepsim {
 
 // Reads the tables that are named; if none is, those of the catalogue.
-std::vector<CsvTable> read_kernel_tables(const std::string& data,
-                                         std::span<const std::string> files);
+std::vector<CsvTable> read_kernel_tables(const Catalogue& data, std::span<const std::string> files);
 
 struct TimedKernel {
   std::string id, source, gpu;  // the GPU by its name in the catalogue
@@ -34,7 +33,7 @@ struct KernelTimes {
 };
 // Predicts matrix products, grouped ones and attention. Single kernels are alone: clocks have not
 // fallen yet, and no stack stands in between.
-KernelTimes predict_kernels(const std::string& data, const MachineWords& machines,
+KernelTimes predict_kernels(const Catalogue& data, const MachineWords& machines,
                             std::span<const CsvTable> tables);
 
 // A family is the rows of a GPU and kind; the last one is all of them.
@@ -64,7 +63,7 @@ struct FittedCurve {
 };
 // Robust least squares over what was measured on this GPU: a curve for its products, and one for
 // each attention kernel.
-std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const CsvTable> tables,
+std::vector<FittedCurve> fit_kernels(const Catalogue& data, std::span<const CsvTable> tables,
                                      const std::string& gpu);
 
 }  // namespace stepsim

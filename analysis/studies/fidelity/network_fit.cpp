@@ -18,7 +18,7 @@ constexpr double network_nudge = 0.05;       // of a constant, as a logarithm, f
 constexpr double weak_network_slope = 0.01;  // below it a row says nothing about a constant
 
 struct NetworkTrial {
-  const std::string& data;
+  const Catalogue& data;
   std::span<const MeasuredCollective> rows;
   CompareOptions options;
   std::string network;
@@ -114,7 +114,7 @@ std::vector<FittedSource> sources_of(const NetworkTrial& trial, const RobustFit&
 
 }  // namespace
 
-NetworkFit fit_network(const std::string& data, const Cluster& machine,
+NetworkFit fit_network(const Catalogue& data, const Cluster& machine,
                        std::span<const MeasuredCollective> rows, const CompareOptions& options) {
   const std::string network = machine.network ? machine.network->name : "";
   const NetworkTrial trial{data, rows, options, network, costs_of(machine)};

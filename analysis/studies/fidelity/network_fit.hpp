@@ -23,7 +23,7 @@ struct NetworkFit {
 
 // Robust least squares over the rows that are about this machine: those of one node, and those over
 // its own network. Throws UserError when there are none.
-NetworkFit fit_network(const std::string& data, const Cluster& machine,
+NetworkFit fit_network(const Catalogue& data, const Cluster& machine,
                        std::span<const MeasuredCollective> rows, const CompareOptions& options);
 
 }  // namespace stepsim

@@ -49,9 +49,7 @@ double utilisation_of(const Scenario& scenario, double tokens) {
   learner.job.scoring_passes = 0;
   const double rows =
       static_cast<double>(packers_of(scenario)) * static_cast<double>(learner.job.sequence);
-  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
-                        learner.job};
-  const double each = model_flops(input).total() * learner.cluster.ranks() / rows;
+  const double each = model_flops(step_input(learner)).total() * learner.cluster.ranks() / rows;
   return 100 * each * tokens / update_seconds(scenario) /
          (learner.cluster.ranks() * learner.cluster.gpu.peak.bf16.number());
 }
@@ -64,7 +62,7 @@ double sync_seconds(const Scenario& scenario, SyncOf of) {
   return sync.cost.gather.value - (of == SyncOf::unsaved ? sync.written : 0);
 }
 
-StepAnswer step_answer(const std::string& data, const StepRow& row, const MaybeDraw& draw) {
+StepAnswer step_answer(const Catalogue& data, const StepRow& row, const MaybeDraw& draw) {
   const Scenario scenario = parse_scenario(data, row.scenario, row.id, draw);
   if (!scenario.grpo) throw UserError("job.method: expected grpo");
   if (row.sync_of != SyncOf::none) return {.sync = sync_seconds(scenario, row.sync_of)};
@@ -111,7 +109,7 @@ void compare(const StepRow& row, const StepAnswer& a, PredictedRow& result) {
 
 // ---- engines
 
-Served engine_answer(const std::string& data, EngineLoad load, const MaybeDraw& draw) {
+Served engine_answer(const Catalogue& data, EngineLoad load, const MaybeDraw& draw) {
   const Cluster cluster = load_cluster(data, load.cluster, draw);
   Document document = open_entry(data, engine_shelf, load.stack);
   if (draw) document.draw_constants(*draw, "engine");
@@ -169,7 +167,7 @@ void compare(const EngineRow& row, const Served& s, PredictedRow& result) {
 
 }  // namespace
 
-std::vector<PredictedRow> predict_grpo_rows(const std::string& data, std::span<const StepRow> rows,
+std::vector<PredictedRow> predict_grpo_rows(const Catalogue& data, std::span<const StepRow> rows,
                                             const RowSampling& sampling) {
   std::vector<RowTask<StepAnswer>> tasks;
   for (const StepRow& row : rows) {
@@ -182,7 +180,7 @@ std::vector<PredictedRow> predict_grpo_rows(const std::string& data, std::span<c
   return predict_all(tasks, sampling.samples, sampling.seed);
 }
 
-std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const EngineRow> rows,
+std::vector<PredictedRow> predict_rows(const Catalogue& data, std::span<const EngineRow> rows,
                                        const RowSampling& sampling) {
   std::vector<RowTask<Served>> tasks;
   for (const EngineRow& row : rows) {

@@ -17,10 +17,10 @@ struct RowSampling {
   std::uint32_t samples = 0;  // draws of the constants for each row; 0: no interval
   std::uint64_t seed = 1;
 };
-std::vector<PredictedRow> predict_grpo_rows(const std::string& data, std::span<const StepRow> rows,
+std::vector<PredictedRow> predict_grpo_rows(const Catalogue& data, std::span<const StepRow> rows,
                                             const RowSampling& sampling);
 // The error of an engine is that of the time that it takes.
-std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const EngineRow> rows,
+std::vector<PredictedRow> predict_rows(const Catalogue& data, std::span<const EngineRow> rows,
                                        const RowSampling& sampling);
 
 }  // namespace stepsim

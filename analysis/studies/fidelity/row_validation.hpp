@@ -10,6 +10,7 @@
 #include "analysis/studies/fidelity/validation.hpp"
 #include "scenarios/rows/step_row.hpp"
 #include "scenarios/scenario.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -56,7 +57,7 @@ struct PredictedRow {
 };
 
 struct RowQuestion {
-  std::string data;
+  Catalogue data;
   std::span<const StepRow> rows;
   std::uint32_t samples = 0;  // draws of the constants for each row; 0: no interval
   std::uint64_t seed = 1;

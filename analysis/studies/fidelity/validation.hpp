@@ -10,6 +10,7 @@
 #include "analysis/studies/predict/footprint.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/process/worker.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -65,7 +66,7 @@ struct NamedScenario {
 // This says how often constants and what a scenario does not know are drawn for intervals; 0:
 // never.
 struct Sampling {
-  std::string data;
+  Catalogue data;
   std::uint32_t samples = 0;
   std::uint64_t seed = 1;
 };

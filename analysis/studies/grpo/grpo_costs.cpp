@@ -42,9 +42,7 @@ struct ReplayedTraining {
 };
 
 ReplayedTraining replayed_training(const Scenario& learner, const Replaying& how) {
-  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
-                        learner.job};
-  StepProgram program = build_step(input, Folding::automatic);
+  StepProgram program = build_step(step_input(learner), Folding::automatic);
   if (!how.free.empty()) program.graph = idealised(program.graph, how.free);
   const Trace trace = how.player.play(program.traffic.folded.platform, program.graph);
   const Breakdown breakdown = break_down(program.graph, trace, 0);
@@ -58,8 +56,8 @@ ReplayedTraining replayed_training(const Scenario& learner, const Replaying& how
 }
 
 ReplayedTraining ask(const Scenario& learner, const Replaying& how) {
-  static KeptAnswers<ReplayedTraining> kept;
-  return kept.of(learner, how.free, how.player, [&] { return replayed_training(learner, how); });
+  return learner.data.kept<KeptAnswers<ReplayedTraining>>().of(
+      learner, how.free, how.player, [&] { return replayed_training(learner, how); });
 }
 
 // Levels of a pack's length at which the step is replayed; shorter packs have levels that halve,
@@ -340,8 +338,7 @@ std::vector<std::vector<double>> adapters_of(const Scenario& scenario) {
   std::vector<std::vector<double>> layers;
   if (!scenario.grpo->send_adapters) return layers;
   const Scenario learner = learners_of(scenario);
-  const RankPart rank =
-      rank_part({learner.cluster, learner.model, learner.stack, learner.strategy, learner.job});
+  const RankPart rank = rank_part(step_input(learner));
   for (const std::vector<Unit>& layer : rank.units.layers) {
     std::vector<double>& sizes = layers.emplace_back();
     for (const Unit& unit : layer)

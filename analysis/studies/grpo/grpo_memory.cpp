@@ -152,11 +152,9 @@ struct LearnerNeeds {
 };
 LearnerNeeds needs_of(const Scenario& scenario, GrpoModel model) {
   const Scenario learner = learners_of(scenario, model);
-  static KeptAnswers<LearnerNeeds> kept;
-  return kept.of(learner, {}, {}, [&] {
-    const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
-                          learner.job};
-    const StepProgram program = build_step(input, Folding::automatic, Written::memory);
+  return learner.data.kept<KeptAnswers<LearnerNeeds>>().of(learner, {}, {}, [&] {
+    const StepProgram program =
+        build_step(step_input(learner), Folding::automatic, Written::memory);
     return LearnerNeeds{states_between_steps(program.resident),
                         peak_memory_in_order(program.graph, 0)};
   });

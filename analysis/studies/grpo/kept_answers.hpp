@@ -18,7 +18,7 @@ class KeptAnswers {
  public:
   // `find` is asked where the answer is not known; `free`: causes that cost nothing in it.
   template <class Find>
-  const Answer& of(const Scenario& job, CauseSet free, const Player& player, const Find& find) {
+  Answer of(const Scenario& job, CauseSet free, const Player& player, const Find& find) {
     const auto known = std::ranges::find_if(
         kept_, [&](const Kept& each) { return each.is_of(job, free) && each.player == player; });
     if (known != kept_.end()) {

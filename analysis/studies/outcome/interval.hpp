@@ -12,6 +12,7 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "sim/ideal.hpp"
 #include "sim/process/worker.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -27,7 +28,7 @@ struct Interval {
 };
 
 struct IntervalQuestion {
-  std::string data;
+  Catalogue data;
   std::string scenario;  // path or name
   std::span<const Setting> settings;
   std::uint32_t samples = 8;

@@ -71,7 +71,7 @@ constexpr std::array other_grpo_jobs = std::to_array<std::pair<const char*, cons
 });
 
 // Returns the networks between nodes of this kind: those of the clusters that have them.
-std::vector<std::string> networks_between(const std::string& data, const std::string& node) {
+std::vector<std::string> networks_between(const Catalogue& data, const std::string& node) {
   std::vector<std::string> networks;
   for (const std::string& name : names_on(data, cluster_shelf)) {
     const Document cluster = open_entry(data, cluster_shelf, name);
@@ -93,7 +93,7 @@ std::vector<Setting> with_micro_batch(const Job& job, const char* micro_batch) {
 
 // The stack that is like this one, of the same program (trl, trl-liger) on GPUs of the same vendor,
 // and has kernels of its own for norms, rotations and activations; empty: there is none.
-std::string with_fused_kernels(const std::string& data, const std::string& stack) {
+std::string with_fused_kernels(const Catalogue& data, const std::string& stack) {
   if (stack.empty()) return "";
   const auto program = [](const std::string& name) { return name.substr(0, name.find('-')); };
   const std::string vendor = open_entry(data, stack_shelf, stack).root().text_or("vendor", "");
@@ -150,7 +150,7 @@ std::string rows_text(double rows) {
 
 }  // namespace
 
-std::vector<KnownChange> known_changes(const std::string& data, const Scenario& scenario) {
+std::vector<KnownChange> known_changes(const Catalogue& data, const Scenario& scenario) {
   std::vector<KnownChange> all;
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
@@ -168,7 +168,7 @@ std::vector<KnownChange> known_changes(const std::string& data, const Scenario& 
   return all;
 }
 
-std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
+std::vector<std::vector<Setting>> same_job_changes(const Catalogue& data,
                                                    const Scenario& scenario) {
   std::vector<std::vector<Setting>> all;
   const std::vector<ResolvedKey> keys = resolved_keys(scenario);

@@ -20,13 +20,12 @@ struct KnownChange {
 
 // Returns every change that is known here, other jobs and machines among them. One that means
 // nothing for the scenario, or changes nothing, or is worse, drops out when it is tried.
-std::vector<KnownChange> known_changes(const std::string& data, const Scenario& scenario);
+std::vector<KnownChange> known_changes(const Catalogue& data, const Scenario& scenario);
 
 // Returns the changes under which a step still works on the same rows on the same GPUs, the most
 // promising first: a micro-batch changes with the number of micro-batches. None of them repeats
 // what the scenario says.
-std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
-                                                   const Scenario& scenario);
+std::vector<std::vector<Setting>> same_job_changes(const Catalogue& data, const Scenario& scenario);
 
 // Writes "job.micro_batch: 4, job.gradient_accumulation: 2"; "job.micro_batch: 4 (half the rows)".
 std::string change_text(const std::vector<Setting>& settings, double rows = 1);

@@ -309,7 +309,7 @@ Outcome impossible(std::string_view why) {
   return outcome_without_figures(false, std::string(why.substr(0, why.find('\n'))));
 }
 
-Outcome evaluate(const std::string& data, const std::string& scenario,
+Outcome evaluate(const Catalogue& data, const std::string& scenario,
                  std::span<const Setting> settings, const MaybeDraw& draw) {
   Scenario loaded;
   try {
@@ -330,7 +330,7 @@ Outcome evaluate(const std::string& data, const std::string& scenario,
   }
 }
 
-std::vector<std::string> require_meaning(const std::string& data, const std::string& scenario,
+std::vector<std::string> require_meaning(const Catalogue& data, const std::string& scenario,
                                          std::span<const Setting> settings) {
   try {
     return load_scenario(data, scenario, settings).files;

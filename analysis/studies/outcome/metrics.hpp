@@ -47,12 +47,12 @@ Outcome impossible(std::string_view why);
 
 // Predicts the scenario with these settings. Settings that make no sense together are impossible().
 // Something that is no scenario at all, such as an unknown key, stays a UserError.
-Outcome evaluate(const std::string& data, const std::string& scenario,
+Outcome evaluate(const Catalogue& data, const std::string& scenario,
                  std::span<const Setting> settings, const MaybeDraw& draw = {});
 
 // Throws UserError when such settings can mean nothing; what merely cannot be passes. The files
 // that were read outside the catalogue.
-std::vector<std::string> require_meaning(const std::string& data, const std::string& scenario,
+std::vector<std::string> require_meaning(const Catalogue& data, const std::string& scenario,
                                          std::span<const Setting> settings);
 
 // Writes one line without its end, for journals; it reads back to the same bits.

@@ -10,6 +10,7 @@
 #include "analysis/studies/predict/footprint.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/process/worker.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -23,7 +24,7 @@ struct NextStep {
 };
 
 struct NextStepQuestion {
-  std::string data;
+  Catalogue data;
   std::string source;  // path or name
   std::vector<Setting> settings;
   const Scenario& scenario;

@@ -16,7 +16,7 @@ constexpr double agreed = 1e-9;  // share of a step
 
 }  // namespace
 
-PlayedBy play_again(const std::string& data, const std::string& scenario,
+PlayedBy play_again(const Catalogue& data, const std::string& scenario,
                     std::span<const Setting> settings, double step_time, const Player& player,
                     bool metered) {
   const Scenario loaded = load_scenario(data, scenario, settings);

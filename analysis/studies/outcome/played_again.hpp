@@ -12,7 +12,7 @@ namespace stepsim {
 
 // Replays the scenario with these settings. Throws std::logic_error where its step does not take
 // the time that the study found for it, to a billionth. `metered`: its energy is what is read.
-PlayedBy play_again(const std::string& data, const std::string& scenario,
+PlayedBy play_again(const Catalogue& data, const std::string& scenario,
                     std::span<const Setting> settings, double step_time, const Player& player,
                     bool metered = false);
 

@@ -9,6 +9,7 @@
 #include "analysis/studies/predict/footprint.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/process/worker.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -28,7 +29,7 @@ struct Remedy {
 };
 
 struct RemedyQuestion {
-  std::string data;
+  Catalogue data;
   std::string source;             // path or name
   std::vector<Setting> settings;  // that the scenario has beside it
   const Scenario& scenario;

@@ -13,6 +13,7 @@
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/sweep/sweep_table.hpp"
 #include "sim/process/worker.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/step/least_step.hpp"
 
 namespace stepsim {
@@ -24,7 +25,7 @@ inline constexpr std::array<std::string_view, 4> plan_goal_names{"time", "cost",
                                                                  "energy"};
 
 struct PlanSearch {
-  std::string data;
+  Catalogue data;
   PlanGoal goal = PlanGoal::time;
   std::size_t top = 5;
   std::uint32_t samples = 8;  // draws of the constants, the same for all of the best

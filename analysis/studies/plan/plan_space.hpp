@@ -8,12 +8,13 @@
 
 #include "analysis/studies/sweep/sweep_plan.hpp"
 #include "scenarios/scenario.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/program/step_input.hpp"
 
 namespace stepsim {
 
 struct PlanQuestion {
-  std::string data;
+  Catalogue data;
   std::string source;                // path or name of a scenario
   std::vector<Setting> settings;     // in all plans; what they say is not varied
   std::int64_t batch = 0;            // rows of an optimizer step; 0: those of the scenario

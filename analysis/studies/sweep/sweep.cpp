@@ -12,6 +12,7 @@
 #include "sim/base/quantile.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/run_file.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -42,9 +43,9 @@ std::set<std::string> check_choices(const SweepQuestion& question) {
 }
 
 // Everything a result may depend on: the catalogue and its overlays, file by file in order.
-std::uint64_t digest_of_catalogue(const std::string& data) {
+std::uint64_t digest_of_catalogue(const Catalogue& data) {
   std::uint64_t sum = checksum("");
-  for (const std::string& folder : data_folders(data)) {
+  for (const std::string& folder : data.folders()) {
     std::vector<std::string> files;
     for (const char* part : {"topology", "workloads"})
       if (fs::exists(fs::path(folder) / part))

@@ -12,6 +12,7 @@
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "analysis/studies/sweep/sweep_table.hpp"
 #include "sim/process/worker.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -21,7 +22,7 @@ struct Shard {
 };
 
 struct SweepQuestion {
-  std::string data;
+  Catalogue data;
   SweepPlan plan;
   Shard shard;                // every so many-th point
   std::string journal;        // where finished points are kept until finish(); empty: nowhere

@@ -47,7 +47,7 @@ std::string_view next_word(std::string_view& text) {
 // Trials keep what is known so far, by candidate.
 class Trials {
  public:
-  Trials(const std::string& data, const SweepPlan& plan, const Search& search)
+  Trials(const Catalogue& data, const SweepPlan& plan, const Search& search)
       : data_(data), plan_(plan), search_(search) {}
 
   void ask(const std::vector<std::size_t>& candidates) {
@@ -82,7 +82,7 @@ class Trials {
   }
 
  private:
-  const std::string& data_;
+  const Catalogue& data_;
   const SweepPlan& plan_;
   const Search& search_;
   std::map<std::size_t, SearchStep> known_;
@@ -118,7 +118,7 @@ Search parse_search(std::string_view text) {
   return {goal == "max", std::string(key), Statement::parse(rest, metric_words(), "--find")};
 }
 
-SearchResult run_search(const std::string& data, const SweepPlan& plan, const Search& search) {
+SearchResult run_search(const Catalogue& data, const SweepPlan& plan, const Search& search) {
   if (plan.axes.size() != 1 || plan.keys() != std::vector{search.key})
     throw UserError(
         fmt::format("--find: searches {} alone: --vary may only say its values", search.key));

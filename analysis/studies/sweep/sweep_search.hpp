@@ -44,6 +44,6 @@ struct SearchResult {
 
 // Over the values of the plan's only axis, which must be the search's key; they are tried at
 // doubling distances first.
-SearchResult run_search(const std::string& data, const SweepPlan& plan, const Search& search);
+SearchResult run_search(const Catalogue& data, const SweepPlan& plan, const Search& search);
 
 }  // namespace stepsim

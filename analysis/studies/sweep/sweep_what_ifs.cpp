@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t most_shown = 3;
 
 // Evaluates the point with the change. It is impossible where the scenario has no place for it.
-Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Setting> settings,
+Outcome answer_to(const Catalogue& data, const SweepPlan& plan, std::vector<Setting> settings,
                   const KnownChange& change) {
   append(settings, change.settings);
   try {
@@ -29,7 +29,7 @@ Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Se
 
 // Returns the sweep as it was asked for; nothing where its scenario is not at hand any more, or is
 // another one now.
-std::optional<SweepPlan> asked_plan(const std::string& data, const SweepTable& table) {
+std::optional<SweepPlan> asked_plan(const Catalogue& data, const SweepTable& table) {
   SweepPlan plan;
   plan.scenario = table.source;
   plan.fixed = table.fixed;
@@ -42,7 +42,7 @@ std::optional<SweepPlan> asked_plan(const std::string& data, const SweepTable& t
 }
 
 // The three that gain most, of every change known here that can be made to this point.
-std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, const SweepRow& row) {
+std::vector<WhatIf> what_ifs(const Catalogue& data, const SweepPlan& plan, const SweepRow& row) {
   const double now = row.outcome.of("tokens_per_second").value_or(0);
   if (now <= 0) return {};
   const std::vector<Setting> settings = settings_of(plan, row.values);
@@ -72,7 +72,7 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
 }
 
 // Returns nothing where none of them lacks memory alone.
-std::optional<NearestRun> nearest_run(const std::string& data, const SweepPlan& plan,
+std::optional<NearestRun> nearest_run(const Catalogue& data, const SweepPlan& plan,
                                       const SweepTable& table) {
   std::optional<std::size_t> nearest;
   double least = 0;
@@ -91,7 +91,7 @@ std::optional<NearestRun> nearest_run(const std::string& data, const SweepPlan& 
 
 }  // namespace
 
-SweepAdvice advice_on(const std::string& data, const SweepPlan& plan, const SweepTable& table,
+SweepAdvice advice_on(const Catalogue& data, const SweepPlan& plan, const SweepTable& table,
                       const SweepReport& report) {
   SweepAdvice advice;
   if (report.fastest) advice.faster = what_ifs(data, plan, table.rows[*report.fastest]);
@@ -99,7 +99,7 @@ SweepAdvice advice_on(const std::string& data, const SweepPlan& plan, const Swee
   return advice;
 }
 
-std::optional<SweepAdvice> advice_on(const std::string& data, const SweepTable& table,
+std::optional<SweepAdvice> advice_on(const Catalogue& data, const SweepTable& table,
                                      const SweepReport& report) {
   const auto plan = asked_plan(data, table);
   return plan ? std::optional(advice_on(data, *plan, table, report)) : std::nullopt;

@@ -28,11 +28,11 @@ struct SweepAdvice {
   std::optional<NearestRun> nearest;  // where no point can run
 };
 
-SweepAdvice advice_on(const std::string& data, const SweepPlan& plan, const SweepTable& table,
+SweepAdvice advice_on(const Catalogue& data, const SweepPlan& plan, const SweepTable& table,
                       const SweepReport& report);
 // Returns advice on a table that was read from a file, which names its scenario; nothing where that
 // is not at hand any more, or is another one now.
-std::optional<SweepAdvice> advice_on(const std::string& data, const SweepTable& table,
+std::optional<SweepAdvice> advice_on(const Catalogue& data, const SweepTable& table,
                                      const SweepReport& report);
 
 }  // namespace stepsim

@@ -65,7 +65,7 @@ const SourceKind* kind_of_given(const std::string& script, const Launch& launch)
 }
 
 // Returns what the table of a kind says of its keys; a kind without one knows them in its reader.
-Document facts_of(const std::string& data, const SourceKind& kind) {
+Document facts_of(const Catalogue& data, const SourceKind& kind) {
   return kind.table.empty() ? parse_document("{}", "") : import_facts(data, kind.table);
 }
 
@@ -131,7 +131,7 @@ std::optional<PythonText> python_of(const std::string& script, const Launch& lau
   return file ? std::optional(PythonText{read_text(*file), *file}) : std::nullopt;
 }
 
-std::optional<PythonTraining> python_training(const std::string& data, const PythonText& python,
+std::optional<PythonTraining> python_training(const Catalogue& data, const PythonText& python,
                                               const Launch& launch, Settings settings) {
   PythonQuestion question{
       .data = data, .file = python.file, .first_line = python.first_line, .near = python.file};
@@ -179,7 +179,7 @@ void name_models(const Table& facts, OpenedSource& opened) {
 }
 
 // Opens what the program's arguments, or the file that they name, say.
-void open_arguments(const std::string& data, const std::string& script, OpenedSource& opened) {
+void open_arguments(const Catalogue& data, const std::string& script, OpenedSource& opened) {
   const SourceKind& kind = *opened.kind;
   const Document facts = facts_of(data, kind);
   const std::vector<std::string> flags = facts.root().texts_or("flags");
@@ -210,7 +210,7 @@ void open_arguments(const std::string& data, const std::string& script, OpenedSo
 }
 
 // Opens what the constructors of the Python file that is started say.
-void open_constructors(const std::string& data, const std::string& script, Settings settings,
+void open_constructors(const Catalogue& data, const std::string& script, Settings settings,
                        OpenedSource& opened) {
   const Launch launch = opened.script->launch;
   const auto python = python_of(script, launch, opened.script->script);
@@ -234,7 +234,7 @@ void open_constructors(const std::string& data, const std::string& script, Setti
 
 // Settings are variables of the script where it has such, else arguments; a name that is a key of
 // the program is that key, whatever variables are called.
-void set_given(const std::string& data, Settings given, const std::set<std::string>& names,
+void set_given(const Catalogue& data, Settings given, const std::set<std::string>& names,
                OpenedSource& opened) {
   const Document facts = facts_of(data, *opened.kind);
   const std::vector<std::string> keys = facts.root().texts_or("read");
@@ -258,7 +258,7 @@ void take_machine(const WrappedSource& wrapped, Launch& launch) {
 }
 
 // `wrapped`: what the script is a part of; null where the file is a script.
-OpenedSource open_script(const std::string& data, const std::string& file, Settings settings,
+OpenedSource open_script(const Catalogue& data, const std::string& file, Settings settings,
                          const WrappedSource* wrapped = nullptr) {
   const auto given = settings_of_source(settings);
   const std::string asked = said(settings, source_kind_setting);
@@ -305,7 +305,7 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
 }
 
 // A program without a language model may train something else, which is said by its name.
-void refuse_other(const std::string& data, const std::string& text, const std::string& file,
+void refuse_other(const Catalogue& data, const std::string& text, const std::string& file,
                   const std::optional<PythonTraining>& training) {
   constexpr std::string_view model = "model_name_or_path";
   if (training && (training->arguments.document.root().has(model) ||
@@ -315,7 +315,7 @@ void refuse_other(const std::string& data, const std::string& text, const std::s
     throw UserError({{file, 0, "", other}});
 }
 
-OpenedSource open_python(const std::string& data, const std::string& file, Settings settings) {
+OpenedSource open_python(const Catalogue& data, const std::string& file, Settings settings) {
   const std::string text = read_text(file);
   auto training = python_training(data, {text, file}, {}, settings);
   refuse_other(data, text, file, training);
@@ -340,7 +340,7 @@ ShellScript commands_beside(const WrappedSource& wrapped, const std::string& fil
 }
 
 // Returns whether any command of the wrapping is a launch: else it is told what there is instead.
-bool starts_something(const std::string& data, const WrappedSource& wrapped,
+bool starts_something(const Catalogue& data, const WrappedSource& wrapped,
                       const std::string& file) {
   return !launches_in(data, commands_beside(wrapped, file)).empty();
 }
@@ -357,7 +357,7 @@ std::string why_nothing(const WrappedSource& wrapped) {
                      shell.substr(begin, end + ending.size() - begin));
 }
 
-OpenedSource open_wrapped(const std::string& data, const std::string& file, Settings settings,
+OpenedSource open_wrapped(const Catalogue& data, const std::string& file, Settings settings,
                           const WrappedSource& wrapped) {
   if (!wrapped.kind.empty()) {
     Launch launch{.program = wrapped.program};
@@ -403,7 +403,7 @@ Document open_document(const std::string& file) {
   return parse_document(without_comments(read_text(file), file), file);
 }
 
-OpenedSource open_source(const std::string& data, const std::string& file, Settings settings) {
+OpenedSource open_source(const Catalogue& data, const std::string& file, Settings settings) {
   if (const auto wrapped = unwrapped(data, file, settings)) {
     try {
       OpenedSource opened = open_wrapped(data, file, settings, *wrapped);

@@ -22,7 +22,7 @@ struct OpenedSource {
   std::vector<CodeCell> cells{};  // of a notebook
 };
 
-OpenedSource open_source(const std::string& data, const std::string& file, Settings settings);
+OpenedSource open_source(const Catalogue& data, const std::string& file, Settings settings);
 
 // A file of settings as it stands; comments in JSON are taken.
 Document open_document(const std::string& file);

@@ -100,7 +100,7 @@ Document content_of(const std::string& file) {
   return document;
 }
 
-std::optional<Translation> translate_source(const std::string& data, const std::string& file,
+std::optional<Translation> translate_source(const Catalogue& data, const std::string& file,
                                             Settings settings) {
   OpenedSource opened = open_source(data, file, settings);
   if (opened.kind->translate == nullptr) {

@@ -10,6 +10,8 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 // Returns whether the file is a program's text: that is read for what it starts, never as YAML.
 bool is_script(const std::string& file);
 // Returns what a file holds, to tell it from others: a document; of a script its text under
@@ -18,7 +20,7 @@ Document content_of(const std::string& file);
 
 // Returns nothing when the file is a scenario already. Throws UserError when it is of no kind that
 // can be read, or of two at once.
-std::optional<Translation> translate_source(const std::string& data, const std::string& file,
+std::optional<Translation> translate_source(const Catalogue& data, const std::string& file,
                                             Settings settings);
 
 }  // namespace stepsim

@@ -50,7 +50,7 @@ void refuse_template(const std::string& text, const std::string& file) {
 }
 
 // What is no YAML is said by those that read it next.
-std::optional<WrappedSource> dialect_of(const std::string& data, const std::string& file) {
+std::optional<WrappedSource> dialect_of(const Catalogue& data, const std::string& file) {
   std::optional<Document> document;
   try {
     document = open_document(file);
@@ -68,7 +68,7 @@ bool is_wrapping(const std::string& file) {
   return is_yaml(file) && is_file(file) && is_job_file(read_text(file));
 }
 
-std::optional<WrappedSource> unwrapped(const std::string& data, const std::string& file,
+std::optional<WrappedSource> unwrapped(const Catalogue& data, const std::string& file,
                                        Settings settings) {
   if (file.ends_with(".ipynb"))
     return read_notebook(

@@ -62,9 +62,8 @@ struct KnownLaunchers {
   std::string gpus_told, nodes_told;
 };
 
-KnownLaunchers known_launchers(const std::string& data) {
-  const Document document =
-      read_document(data_file(data, "scenarios/foreign/launch/launchers.yaml"));
+KnownLaunchers known_launchers(const Catalogue& data) {
+  const Document document = read_document(data.file("scenarios/foreign/launch/launchers.yaml"));
   const Table root = document.root();
   KnownLaunchers known{root.texts("wrappers"),
                        root.texts("behind_dashes"),
@@ -422,7 +421,7 @@ std::string yaml_value(const std::string& text) {
 
 }  // namespace
 
-std::vector<Launch> launches_in(const std::string& data, const ShellScript& script) {
+std::vector<Launch> launches_in(const Catalogue& data, const ShellScript& script) {
   const KnownLaunchers known = known_launchers(data);
   std::vector<Launch> launches;
   for (const ShellCommand& command : script.commands)

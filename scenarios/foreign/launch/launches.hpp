@@ -14,6 +14,8 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 // A number of nodes or GPUs that only a run would know.
 struct UnknownCount {
   bool nodes = false;  // else GPUs of each
@@ -47,7 +49,7 @@ struct EarlierLaunch {
 };
 
 // Returns the launches in the order of the script. `data` is the folder with the list of launchers.
-std::vector<Launch> launches_in(const std::string& data, const ShellScript& script);
+std::vector<Launch> launches_in(const Catalogue& data, const ShellScript& script);
 
 // An argument whose value only a run would know.
 struct UnknownArgument {

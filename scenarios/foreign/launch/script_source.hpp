@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scenarios/foreign/launch/launches.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -27,7 +28,8 @@ struct ScriptSource {
 // `is_training` knows the programs that are read, `known` names them for the message about a script
 // that starts none. `number`: which of the trainings, from 1 on. Throws UserError.
 struct ScriptQuestion {
-  std::string data, file;
+  Catalogue data;
+  std::string file;
   std::span<const std::pair<std::string, std::string>> given;
   std::function<bool(const Launch&, const ShellScript&)> is_training;
   std::string known;

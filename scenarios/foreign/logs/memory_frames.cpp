@@ -58,9 +58,8 @@ std::string_view FrameRules::moment_of(std::span<const StackFrame> frames) const
   return "other";
 }
 
-FrameRules frame_rules(const std::string& data) {
-  const Document document =
-      read_document(data_file(data, "scenarios/foreign/logs/memory-frames.yaml"));
+FrameRules frame_rules(const Catalogue& data) {
+  const Document document = read_document(data.file("scenarios/foreign/logs/memory-frames.yaml"));
   const Table root = document.root();
   FrameRules rules;
   const Table moments = root.table("moments");

@@ -9,6 +9,8 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 struct StackFrame {
   std::string_view name, file;
   std::int64_t line = 0;
@@ -39,6 +41,6 @@ struct FrameRules {
   std::string_view moment_of(std::span<const StackFrame> frames) const;
 };
 
-FrameRules frame_rules(const std::string& data);
+FrameRules frame_rules(const Catalogue& data);
 
 }  // namespace stepsim

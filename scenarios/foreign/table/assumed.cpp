@@ -49,7 +49,7 @@ NamedMachine usual_machine(const GpusOfSource& said) {
 }
 
 Document file_of_machines(const SourceQuestion& question) {
-  return read_document(data_file(question.data, "scenarios/foreign/table/machines.yaml"));
+  return read_document(question.data.file("scenarios/foreign/table/machines.yaml"));
 }
 
 // Returns whether nothing in the file says that several processes run.

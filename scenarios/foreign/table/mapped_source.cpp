@@ -94,8 +94,8 @@ std::string plain_value(const Table& holder, std::string_view key) {
 
 }  // namespace
 
-Document import_facts(const std::string& data, std::string_view table) {
-  Document facts = read_document(data_file(data, fmt::format("scenarios/foreign/{}.yaml", table)));
+Document import_facts(const Catalogue& data, std::string_view table) {
+  Document facts = read_document(data.file(fmt::format("scenarios/foreign/{}.yaml", table)));
   const std::string base = facts.root().text_or("like", "");
   if (!base.empty()) facts.inherit(import_facts(data, base), {"like"}, {"read", "changes_nothing"});
   return facts;

@@ -13,11 +13,11 @@
 #include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/foreign/table/translation.hpp"
 #include "sim/base/config.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 
 // A file may say these at the most.
-inline constexpr std::int64_t most_ranks = 1 << 16;
 inline constexpr std::int64_t most_rows = 1 << 16;  // of a micro-batch, and micro-batches of a step
 inline constexpr std::int64_t most_tokens = 1 << 24;
 inline constexpr std::int64_t most_lora_rank = 1 << 16;
@@ -39,7 +39,7 @@ struct MappedKey {
 
 // Reads the table of a program, and the one that it is `like:`. `table` is its path below
 // scenarios/foreign/: "programs/verl/verl".
-Document import_facts(const std::string& data, std::string_view table);
+Document import_facts(const Catalogue& data, std::string_view table);
 std::vector<MappedKey> mapped_keys(const Document& facts);
 
 // Returns their words for a value of the scenario; nothing where they have none.

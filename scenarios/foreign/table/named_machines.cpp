@@ -26,7 +26,7 @@ std::uint32_t gpus_of_node(std::string_view node, std::string_view gpu) {
   return failed == std::errc() && rest == node.data() + node.size() ? count : 0;
 }
 
-std::uint32_t largest_node(const std::string& data, std::string_view gpu) {
+std::uint32_t largest_node(const Catalogue& data, std::string_view gpu) {
   std::uint32_t largest = 0;
   for (const std::string& node : names_on(data, node_shelf))
     largest = std::max(largest, gpus_of_node(node, gpu));
@@ -34,7 +34,7 @@ std::uint32_t largest_node(const std::string& data, std::string_view gpu) {
 }
 
 // Finds the smallest node with so many GPUs, or several of the largest.
-void find_node(const std::string& data, std::string_view gpu, NamedMachine& machine) {
+void find_node(const Catalogue& data, std::string_view gpu, NamedMachine& machine) {
   std::uint32_t largest = 0, smallest = 0;
   std::string of_largest, of_smallest;
   for (const std::string& node : names_on(data, node_shelf)) {
@@ -76,21 +76,21 @@ std::vector<std::string> words_of_gpu(std::string_view said) {
 }
 
 // The GPUs of a node of the catalogue, by its own file.
-std::uint32_t gpus_in(const std::string& data, const std::string& node) {
+std::uint32_t gpus_in(const Catalogue& data, const std::string& node) {
   const auto said = open_entry(data, node_shelf, node).peek("parts.gpu");
   std::uint32_t count = 0;
   if (said) std::from_chars(said->data(), said->data() + said->size(), count);
   return count;
 }
 
-std::string gpu_of(const std::string& data, const std::string& node) {
+std::string gpu_of(const Catalogue& data, const std::string& node) {
   const std::string said = heading_in(file_of(data, node_shelf, node), "gpu");
   return said.empty() ? open_entry(data, node_shelf, node).peek("gpu").value_or("") : said;
 }
 
 // Finds the smallest node with so many of exactly this GPU, of several the one with the shortest
 // name; or several of the largest.
-void find_node_with(const std::string& data, const std::string& gpu, NamedMachine& machine) {
+void find_node_with(const Catalogue& data, const std::string& gpu, NamedMachine& machine) {
   std::uint32_t largest = 0, smallest = 0;
   std::string of_largest, of_smallest;
   for (const std::string& node : names_on(data, node_shelf)) {
@@ -123,7 +123,7 @@ bool is_size(std::string_view word) {
 
 }  // namespace
 
-std::optional<NamedMachine> machine_in_name(const std::string& data, std::string_view name) {
+std::optional<NamedMachine> machine_in_name(const Catalogue& data, std::string_view name) {
   const std::string text = in_small_letters(name);
   for (std::size_t x = text.find('x', 1); x != std::string::npos; x = text.find('x', x + 1)) {
     std::size_t begin = x, end = x + 1;
@@ -142,7 +142,7 @@ std::optional<NamedMachine> machine_in_name(const std::string& data, std::string
   return std::nullopt;
 }
 
-std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_view name,
+std::optional<NamedMachine> gpu_in_name(const Catalogue& data, std::string_view name,
                                         std::uint32_t gpus) {
   const std::string text = in_small_letters(name);
   for (std::size_t begin = 0; begin < text.size();) {
@@ -162,9 +162,8 @@ std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_vie
   return std::nullopt;
 }
 
-std::optional<CalledGpu> called_gpu(const std::string& data, std::string_view said) {
-  const Document document =
-      read_document(data_file(data, "scenarios/foreign/table/gpu_names.yaml"));
+std::optional<CalledGpu> called_gpu(const Catalogue& data, std::string_view said) {
+  const Document document = read_document(data.file("scenarios/foreign/table/gpu_names.yaml"));
   const Table root = document.root();
   std::string rented = in_small_letters(said);
   if (rented.starts_with("ml.")) rented.erase(0, 3);
@@ -188,7 +187,7 @@ std::optional<CalledGpu> called_gpu(const std::string& data, std::string_view sa
   return called;
 }
 
-std::optional<NamedMachine> machine_called(const std::string& data, std::string_view said,
+std::optional<NamedMachine> machine_called(const Catalogue& data, std::string_view said,
                                            std::uint32_t gpus) {
   const auto called = called_gpu(data, said);
   if (!called) return gpu_in_name(data, said, gpus);  // nodes have names that no GPU has: "h800-8"

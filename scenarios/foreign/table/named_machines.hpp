@@ -9,6 +9,8 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 struct NamedMachine {
   std::string words{};  // "8xMI300"
   std::string node{};   // empty: the catalogue has none of this GPU
@@ -18,11 +20,11 @@ struct NamedMachine {
 };
 
 // Returns nothing when the name says no number of GPUs.
-std::optional<NamedMachine> machine_in_name(const std::string& data, std::string_view name);
+std::optional<NamedMachine> machine_in_name(const Catalogue& data, std::string_view name);
 
 // A GPU of the catalogue that the name says without a number, "sft.mi300x.sh": so many of them, 0
 // for as many as the largest node of them has.
-std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_view name,
+std::optional<NamedMachine> gpu_in_name(const Catalogue& data, std::string_view name,
                                         std::uint32_t gpus);
 
 // What somebody calls a GPU, or a rented machine with GPUs.
@@ -32,11 +34,11 @@ struct CalledGpu {
   bool is_modelled = false;  // the catalogue has it
 };
 // Returns nothing where it is the name of no GPU that is known.
-std::optional<CalledGpu> called_gpu(const std::string& data, std::string_view said);
+std::optional<CalledGpu> called_gpu(const Catalogue& data, std::string_view said);
 
 // So many GPUs that are called so, 0: as many as the rented machine has, else one. Nothing where
 // the catalogue has none of them.
-std::optional<NamedMachine> machine_called(const std::string& data, std::string_view said,
+std::optional<NamedMachine> machine_called(const Catalogue& data, std::string_view said,
                                            std::uint32_t gpus);
 
 }  // namespace stepsim

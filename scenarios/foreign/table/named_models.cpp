@@ -144,7 +144,7 @@ bool is_other_by_words(const std::string& name, const std::string& other) {
 }
 
 // A model trained from one of the catalogue has the name of that one in its own.
-std::string name_within(const std::string& data, const std::string& said) {
+std::string name_within(const Catalogue& data, const std::string& said) {
   const std::string other = in_small_letters(run_or_model_in(said));
   std::string longest;
   for (const std::string& name : names_on(data, model_shelf)) {
@@ -170,7 +170,7 @@ std::string name_within(const std::string& data, const std::string& said) {
              : "";
 }
 
-std::optional<NamedModel> follow(const std::string& data, const std::string& said,
+std::optional<NamedModel> follow(const Catalogue& data, const std::string& said,
                                  const std::string& file, int links) {
   constexpr int longest_chain = 16;
   std::error_code failed;
@@ -274,7 +274,7 @@ const StandIn& stand_in_of(std::vector<StandIn>& candidates) {
 
 }  // namespace
 
-std::optional<NamedModel> model_of_size(const std::string& data,
+std::optional<NamedModel> model_of_size(const Catalogue& data,
                                         const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const SizeInName wanted = sizes_in(run_or_model_in(name));
@@ -310,7 +310,7 @@ std::optional<NamedModel> model_of_size(const std::string& data,
   return std::nullopt;
 }
 
-std::optional<NamedModel> find_named_model(const std::string& data, const std::string& said,
+std::optional<NamedModel> find_named_model(const Catalogue& data, const std::string& said,
                                            const std::string& file) {
   return follow(data, said, file, 0);
 }

@@ -8,6 +8,8 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 struct NamedModel {
   std::string name;                // of the catalogue, or the path of a config.json
   std::string how;                 // empty: it is what was said; else why it is taken to be
@@ -16,12 +18,12 @@ struct NamedModel {
 
 // `file` is the one that names the model: a path is looked for beside it, and the folder of an
 // earlier run is known by the `output_dir` of a file in the same folder.
-std::optional<NamedModel> find_named_model(const std::string& data, const std::string& said,
+std::optional<NamedModel> find_named_model(const Catalogue& data, const std::string& said,
                                            const std::string& file);
 
 // Returns a model of as many parameters as one of these names says, for one that nothing is known
 // of; nothing where none says it, or no model comes near.
-std::optional<NamedModel> model_of_size(const std::string& data,
+std::optional<NamedModel> model_of_size(const Catalogue& data,
                                         const std::vector<std::string>& names);
 
 // Returns whether two paths name the result of the same run: "/outputs/sft" and

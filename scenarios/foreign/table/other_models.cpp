@@ -8,9 +8,8 @@
 
 namespace stepsim {
 
-std::string why_not_modelled(const std::string& data, std::string_view name) {
-  const Document document =
-      read_document(data_file(data, "scenarios/foreign/table/other_models.yaml"));
+std::string why_not_modelled(const Catalogue& data, std::string_view name) {
+  const Document document = read_document(data.file("scenarios/foreign/table/other_models.yaml"));
   const std::string small = in_small_letters(name);
   for (const Table& family : document.root().tables("families"))
     for (const std::string& word : family.texts("words"))

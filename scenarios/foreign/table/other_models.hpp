@@ -6,7 +6,9 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 // Returns "an encoder, and encoders are not modelled; ..."; empty: the name is of none of these.
-std::string why_not_modelled(const std::string& data, std::string_view name);
+std::string why_not_modelled(const Catalogue& data, std::string_view name);
 
 }  // namespace stepsim

@@ -40,7 +40,7 @@ SourceSurroundings surroundings_of(const SourceQuestion& question, const Documen
   return found;
 }
 
-std::string first_stack(const std::string& data, const std::vector<std::string>& names) {
+std::string first_stack(const Catalogue& data, const std::vector<std::string>& names) {
   const std::vector<std::string> present = names_on(data, stack_shelf);
   for (const std::string& name : names)
     if (std::find(present.begin(), present.end(), name) != present.end()) return name;

@@ -12,13 +12,14 @@
 #include "scenarios/foreign/launch/launches.hpp"
 #include "scenarios/foreign/table/source_settings.hpp"
 #include "sim/base/config.hpp"
+#include "topology/catalog.hpp"
 #include "topology/cluster.hpp"
 #include "workloads/model/model.hpp"
 
 namespace stepsim {
 
 struct SourceQuestion {
-  std::string data;
+  Catalogue data;
   std::string file;
   // These are keys of the scenario, which will stand over what is translated: {"job.fill", "0.9"}.
   std::span<const std::pair<std::string, std::string>> settings;
@@ -43,6 +44,6 @@ struct SourceSurroundings {
 SourceSurroundings surroundings_of(const SourceQuestion& question, const Document& so_far);
 
 // The first of these stacks that the catalogue has.
-std::string first_stack(const std::string& data, const std::vector<std::string>& names);
+std::string first_stack(const Catalogue& data, const std::vector<std::string>& names);
 
 }  // namespace stepsim

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Document shared_words(const MappedSource& source) {
-  return read_document(data_file(source.question().data, "scenarios/foreign/table/trainers.yaml"));
+  return read_document(source.question().data.file("scenarios/foreign/table/trainers.yaml"));
 }
 
 const std::string& program_of(MappedSource& source) {
@@ -63,8 +63,7 @@ std::vector<std::string> places_beside(const SourceQuestion& question, const std
 
 // Files of DeepSpeed that a program comes with, and people name as if they were beside their own.
 std::string shipped_file(const MappedSource& source, const std::string& name) {
-  return data_file(
-      source.question().data,
+  return source.question().data.file(
       fmt::format("scenarios/foreign/{}/{}", source.facts().text("deepspeed_files"), name));
 }
 std::vector<std::string> shipped_files(const MappedSource& source) {

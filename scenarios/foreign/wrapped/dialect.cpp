@@ -165,8 +165,8 @@ class DialectReader {
 
 }  // namespace
 
-std::optional<WrappedSource> read_dialect(const std::string& data, const Document& document) {
-  const Document facts = read_document(data_file(data, "scenarios/foreign/wrapped/dialects.yaml"));
+std::optional<WrappedSource> read_dialect(const Catalogue& data, const Document& document) {
+  const Document facts = read_document(data.file("scenarios/foreign/wrapped/dialects.yaml"));
   const Table root = document.root(), known = facts.root();
   for (const Table& lesson : known.tables("lessons"))
     if (std::ranges::all_of(lesson.texts("marks"), [&](const std::string& mark) {

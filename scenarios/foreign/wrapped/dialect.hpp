@@ -10,8 +10,10 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 // Returns nothing where the file is in no dialect. Throws UserError with a lesson about a file that
 // is known and holds no training that is read.
-std::optional<WrappedSource> read_dialect(const std::string& data, const Document& document);
+std::optional<WrappedSource> read_dialect(const Catalogue& data, const Document& document);
 
 }  // namespace stepsim

@@ -48,7 +48,7 @@ int line_of(const Table& table, std::string_view key) {
 // Gathers commands in the lines of the file, and what is said of the machine.
 class JobReader {
  public:
-  JobReader(const std::string& data, WrappedSource& source) : data_(data), source_(source) {}
+  JobReader(const Catalogue& data, WrappedSource& source) : data_(data), source_(source) {}
 
   // SkyPilot: https://docs.skypilot.co, "SkyPilot YAML", of 0.10.
   void read_task(const Table& root) {
@@ -237,7 +237,7 @@ class JobReader {
                        end + 1 < word.size() ? shell_quoted(word.substr(end + 1)) : "");
   }
 
-  const std::string& data_;
+  const Catalogue& data_;
   WrappedSource& source_;
 };
 
@@ -290,7 +290,7 @@ bool is_job_file(std::string_view text) {
   return is_kubernetes(text) || is_task(text);
 }
 
-std::optional<WrappedSource> read_job_file(const std::string& data, std::string_view text,
+std::optional<WrappedSource> read_job_file(const Catalogue& data, std::string_view text,
                                            const std::string& file) {
   const bool kubernetes = is_kubernetes(text);
   if (!kubernetes && !is_task(text) && !holds_launch(text)) return std::nullopt;

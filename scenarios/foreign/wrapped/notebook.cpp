@@ -144,7 +144,7 @@ class CellReader {
 constexpr std::array gpu_marks{"Tesla ", "NVIDIA ", "GeForce ", "AMD Instinct "};
 
 // Returns what a line of nvidia-smi's table, or of what a library prints, calls the GPU.
-std::string gpu_in_output(const std::string& data, std::string_view line) {
+std::string gpu_in_output(const Catalogue& data, std::string_view line) {
   constexpr std::size_t longest = 40;
   for (const std::string_view mark : gpu_marks) {
     const std::size_t at = line.find(mark);
@@ -157,7 +157,7 @@ std::string gpu_in_output(const std::string& data, std::string_view line) {
   return "";
 }
 
-void find_gpu_in_outputs(const std::string& data, const Table& cell, WrappedSource& source) {
+void find_gpu_in_outputs(const Catalogue& data, const Table& cell, WrappedSource& source) {
   if (!source.gpu.empty() || !cell.has("outputs")) return;
   const std::string outputs = cell.one_line("outputs");
   if (std::ranges::none_of(gpu_marks, [&](std::string_view mark) {
@@ -257,7 +257,7 @@ std::vector<bool> others_of(const std::vector<std::string>& cells,
 
 }  // namespace
 
-WrappedSource read_notebook(const std::string& data, const std::string& file, std::size_t number) {
+WrappedSource read_notebook(const Catalogue& data, const std::string& file, std::size_t number) {
   const Document document = parse_document(without_pictures(read_text(file)), file);
   const Table root = document.root();
   if (!root.has("cells")) fail(file, "is no notebook of this format: it has no cells");

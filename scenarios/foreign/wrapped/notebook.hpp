@@ -9,9 +9,11 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 // `number`: which of the trainings, from 1 on; a notebook may load a model and train it, and then
 // do the same with another one. Throws UserError about what is no notebook, and about several
 // trainings of different models where `number` is 0.
-WrappedSource read_notebook(const std::string& data, const std::string& file, std::size_t number);
+WrappedSource read_notebook(const Catalogue& data, const std::string& file, std::size_t number);
 
 }  // namespace stepsim

@@ -43,7 +43,7 @@ bool is_nothing(const std::string& value) {
 
 class ConfigReader {
  public:
-  ConfigReader(const std::string& data, WrappedSource& source) : source_(source) {
+  ConfigReader(const Catalogue& data, WrappedSource& source) : source_(source) {
     const Document facts = import_facts(data, "programs/trl/trl");
     const Table root = facts.root();
     for (const std::string_view list : {"read", "used"})
@@ -140,7 +140,7 @@ std::string program_words(const std::string& program) {
 
 }  // namespace
 
-std::optional<WrappedSource> read_run_config(const std::string& data, std::string_view text,
+std::optional<WrappedSource> read_run_config(const Catalogue& data, std::string_view text,
                                              const std::string& file) {
   if (!text.starts_with("wandb_version:") && !text.starts_with("_wandb:") &&
       text.find("\n_wandb:") == std::string_view::npos &&

@@ -10,8 +10,10 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 // Return nothing where the text is no such file. Throw UserError about one that cannot be read.
-std::optional<WrappedSource> read_run_config(const std::string& data, std::string_view text,
+std::optional<WrappedSource> read_run_config(const Catalogue& data, std::string_view text,
                                              const std::string& file);
 std::optional<WrappedSource> read_run_metadata(std::string_view text, const std::string& file);
 

@@ -58,7 +58,7 @@ std::string accelerate_text(const Scenario& scenario, const std::string& deepspe
   return yaml_text(lines);
 }
 
-std::string trl_text(const std::string& data, const Scenario& scenario,
+std::string trl_text(const Catalogue& data, const Scenario& scenario,
                      const std::string& accelerate) {
   ForeignLines lines(data, scenario, "write/accelerate");
   lines.say("model_name_or_path", lines.model());

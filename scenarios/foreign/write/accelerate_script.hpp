@@ -11,7 +11,7 @@ namespace stepsim {
 // that it names.
 std::string accelerate_text(const Scenario& scenario, const std::string& deepspeed);
 
-std::string trl_text(const std::string& data, const Scenario& scenario,
+std::string trl_text(const Catalogue& data, const Scenario& scenario,
                      const std::string& accelerate);
 
 }  // namespace stepsim

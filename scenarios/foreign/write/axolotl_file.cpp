@@ -73,7 +73,7 @@ void say_sharding(ForeignLines& lines, const std::string& deepspeed) {
 
 }  // namespace
 
-std::string axolotl_text(const std::string& data, const Scenario& scenario,
+std::string axolotl_text(const Catalogue& data, const Scenario& scenario,
                          const std::string& deepspeed) {
   ForeignLines lines(data, scenario, "write/axolotl");
   lines.say("base_model", lines.model());

@@ -7,7 +7,7 @@
 
 namespace stepsim {
 
-std::string axolotl_text(const std::string& data, const Scenario& scenario,
+std::string axolotl_text(const Catalogue& data, const Scenario& scenario,
                          const std::string& deepspeed);
 
 }  // namespace stepsim

@@ -23,14 +23,14 @@ namespace fs = std::filesystem;
 
 using Files = std::vector<ExportedFile>;
 
-Files axolotl_files(const std::string& data, const Scenario& scenario, const std::string& path) {
+Files axolotl_files(const Catalogue& data, const Scenario& scenario, const std::string& path) {
   const std::string beside = fs::path(path).replace_extension(".deepspeed.json").string();
   Files files{{path, axolotl_text(data, scenario, fs::path(beside).filename().string())}};
   if (needs_deepspeed_file(scenario)) files.push_back({beside, deepspeed_text(scenario)});
   return files;
 }
 
-Files accelerate_files(const std::string& data, const Scenario& scenario, const std::string& path) {
+Files accelerate_files(const Catalogue& data, const Scenario& scenario, const std::string& path) {
   const auto beside = [&](const char* ending) {
     return fs::path(path).replace_extension(ending).string();
   };
@@ -41,14 +41,14 @@ Files accelerate_files(const std::string& data, const Scenario& scenario, const 
   return files;
 }
 
-Files deepspeed_files(const std::string&, const Scenario& scenario, const std::string& path) {
+Files deepspeed_files(const Catalogue&, const Scenario& scenario, const std::string& path) {
   if (!needs_deepspeed_file(scenario))
     throw UserError("--as deepspeed: is for strategy.zero of 1, 2 or 3");
   return {{path, deepspeed_text(scenario)}};
 }
 
-template <std::string (*Text)(const std::string&, const Scenario&)>
-Files one_file(const std::string& data, const Scenario& scenario, const std::string& path) {
+template <std::string (*Text)(const Catalogue&, const Scenario&)>
+Files one_file(const Catalogue& data, const Scenario& scenario, const std::string& path) {
   return {{path, Text(data, scenario)}};
 }
 
@@ -57,7 +57,7 @@ struct FileKind {
   bool grpo = false;
   std::string_view comment;  // how it begins; empty: the format has none
   std::string_view head;     // stands above everything
-  Files (*files)(const std::string&, const Scenario&, const std::string&);
+  Files (*files)(const Catalogue&, const Scenario&, const std::string&);
   std::string_view read_as = name;  // the word of `--from`
   bool describes_model = false;     // by its widths, not by its name
 };
@@ -123,7 +123,7 @@ std::vector<std::string> export_kinds() {
   return names;
 }
 
-std::vector<ExportedFile> export_as(const std::string& data, const Scenario& scenario,
+std::vector<ExportedFile> export_as(const Catalogue& data, const Scenario& scenario,
                                     std::string_view name, const std::string& path) {
   const FileKind& kind = kind_called(name);
   if (kind.grpo != scenario.grpo.has_value())

@@ -19,7 +19,7 @@ struct ExportedFile {
 
 // The first is `path`, the others are beside it and named in it. Throws UserError when files of
 // this kind can say nothing of such a scenario.
-std::vector<ExportedFile> export_as(const std::string& data, const Scenario& scenario,
+std::vector<ExportedFile> export_as(const Catalogue& data, const Scenario& scenario,
                                     std::string_view kind, const std::string& path);
 
 // The kind of source that such a file is read as.

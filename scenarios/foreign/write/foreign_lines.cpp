@@ -90,11 +90,10 @@ void write_json(const std::vector<Branch>& tree, std::size_t indent, std::string
 
 }  // namespace
 
-ForeignLines::ForeignLines(const std::string& data, const Scenario& scenario,
-                           std::string_view table)
+ForeignLines::ForeignLines(const Catalogue& data, const Scenario& scenario, std::string_view table)
     : scenario_(scenario),
       data_(data),
-      facts_(read_document(data_file(data, fmt::format("scenarios/foreign/{}.yaml", table)))),
+      facts_(read_document(data.file(fmt::format("scenarios/foreign/{}.yaml", table)))),
       keys_(resolved_keys(scenario)) {}
 
 ForeignLines::ForeignLines(const Scenario& scenario)

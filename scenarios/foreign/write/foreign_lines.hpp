@@ -8,13 +8,14 @@
 
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/scenario.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
 class ForeignLines {
  public:
   // `table` is the file of the program's keys below scenarios/foreign/: "write/axolotl".
-  ForeignLines(const std::string& data, const Scenario& scenario, std::string_view table);
+  ForeignLines(const Catalogue& data, const Scenario& scenario, std::string_view table);
 
   // Writes for a program whose keys stand in no table.
   explicit ForeignLines(const Scenario& scenario);
@@ -43,7 +44,7 @@ class ForeignLines {
 
  private:
   const Scenario& scenario_;
-  std::string data_;
+  Catalogue data_;
   Document facts_;
   std::vector<ResolvedKey> keys_;
   std::vector<std::pair<std::string, std::string>> lines_;

@@ -163,7 +163,7 @@ void say_parallel(ForeignLines& lines, const Mesh& mesh) {
 
 }  // namespace
 
-std::string megatron_text(const std::string& data, const Scenario& scenario) {
+std::string megatron_text(const Catalogue& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "programs/megatron/megatron");
   const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
   say_megatron_model(lines);

@@ -7,6 +7,6 @@
 
 namespace stepsim {
 
-std::string megatron_text(const std::string& data, const Scenario& scenario);
+std::string megatron_text(const Catalogue& data, const Scenario& scenario);
 
 }  // namespace stepsim

@@ -35,7 +35,7 @@ void say_kernels(ForeignLines& lines) {
 
 }  // namespace
 
-std::string openrlhf_text(const std::string& data, const Scenario& scenario) {
+std::string openrlhf_text(const Catalogue& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "write/openrlhf");
   const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
   say_openrlhf_batch(lines, mesh);

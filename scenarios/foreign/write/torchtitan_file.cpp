@@ -14,7 +14,7 @@ namespace stepsim {
 namespace {
 
 // Returns whether it is the model of the catalogue, by whatever name.
-bool is_the_model(const std::string& data, const Model& model, const std::string& known) {
+bool is_the_model(const Catalogue& data, const Model& model, const std::string& known) {
   if (model.name == known) return true;
   Model other = load_model(data, known);
   other.name = model.name;
@@ -25,7 +25,7 @@ bool is_the_model(const std::string& data, const Model& model, const std::string
 }
 
 // A model without a name would be the smallest of all there: TorchTitan's own default.
-void say_torchtitan_model(ForeignLines& lines, const std::string& data) {
+void say_torchtitan_model(ForeignLines& lines, const Catalogue& data) {
   const Table models = lines.facts().table("flavours");
   const Model& model = lines.scenario().model;
   std::vector<std::string> there;
@@ -111,7 +111,7 @@ void say_torchtitan_saves(ForeignLines& lines) {
 
 }  // namespace
 
-std::string torchtitan_text(const std::string& data, const Scenario& scenario) {
+std::string torchtitan_text(const Catalogue& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "programs/torchtitan/torchtitan");
   const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
   say_torchtitan_model(lines, data);

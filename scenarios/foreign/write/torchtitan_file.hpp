@@ -7,6 +7,6 @@
 
 namespace stepsim {
 
-std::string torchtitan_text(const std::string& data, const Scenario& scenario);
+std::string torchtitan_text(const Catalogue& data, const Scenario& scenario);
 
 }  // namespace stepsim

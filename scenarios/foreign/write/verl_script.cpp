@@ -77,7 +77,7 @@ void say_learners(ForeignLines& lines, const Mesh& mesh) {
 
 }  // namespace
 
-std::string verl_text(const std::string& data, const Scenario& scenario) {
+std::string verl_text(const Catalogue& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "programs/verl/verl");
   lines.say("algorithm.adv_estimator", "grpo");
   say_models(lines);

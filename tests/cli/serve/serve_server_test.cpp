@@ -17,6 +17,7 @@
 #include "cli/serve/allotment.hpp"
 #include "cli/serve/server.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 
@@ -32,7 +33,7 @@ class ServedPage {
     process_ = ::fork();
     if (process_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const Serving serving{.data = STEPSIM_SOURCE_DATA,
+      const Serving serving{.data = source_data(),
                             .hosts = {"127.0.0.1"},
                             .token = std::string(served_token),
                             .shut_in = false};

@@ -13,13 +13,14 @@
 #include "sim/base/whole_file.hpp"
 #include "sim/process/worker.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace stepsim;
 
 namespace {
 
-const Serving serving{.data = STEPSIM_SOURCE_DATA,
+const Serving serving{.data = source_data(),
                       .folders = {},
                       .hosts = {"127.0.0.1", "localhost", "[::1]"},
                       .port = 8420,
@@ -143,7 +144,7 @@ TEST_CASE("only what is offered is a source", "[cli]") {
     CHECK(says(response, fmt::format("no scenario \\\"{}\\\" is served", source)));
   }
   TemporaryFolder own;
-  put_bytes(own.file("mine.yaml"), read_file(serving.data + "/scenarios/serve.yaml"));
+  put_bytes(own.file("mine.yaml"), read_file(serving.data.file("scenarios/serve.yaml")));
   Serving more = serving;
   more.folders = {own.path()};
   more.readable = {own.path()};
@@ -157,7 +158,7 @@ TEST_CASE("only what is offered is a source", "[cli]") {
 TEST_CASE("whether there is a file outside is not told", "[cli]") {
   TemporaryFolder own, other;
   put_bytes(other.file("config.json"), "{}");
-  put_bytes(own.file("mine.yaml"), read_file(serving.data + "/scenarios/serve.yaml"));
+  put_bytes(own.file("mine.yaml"), read_file(serving.data.file("scenarios/serve.yaml")));
   Serving more = serving;
   more.folders = {own.path()};
   more.readable = {own.path()};
@@ -188,13 +189,13 @@ TEST_CASE("whether there is a file outside is not told", "[cli]") {
 
 TEST_CASE("of a folder what cannot be begun with is left out, with the reason", "[cli]") {
   TemporaryFolder own, other;
-  const std::string sound = read_file(serving.data + "/scenarios/serve.yaml");
+  const std::string sound = read_file(serving.data.file("scenarios/serve.yaml"));
   put_bytes(own.file("mine.yaml"), sound);
   put_bytes(own.file("list.yaml"), "- a list\n");
   put_bytes(own.file("broken.yml"), "a: [1\n");
   put_bytes(own.file("compose.yaml"), "services:\n  web:\n    image: nginx\nvolumes: {}\n");
   put_bytes(own.file("grpo.yaml"),
-            read_file(serving.data + "/scenarios/grpo/grpo-7b-two-nodes.yaml"));
+            read_file(serving.data.file("scenarios/grpo/grpo-7b-two-nodes.yaml")));
   put_bytes(own.file("notes.txt"), "none of ours");
   put_bytes(other.file("out.yaml"), sound);
   REQUIRE(::mkfifo(own.file("pipe.yaml").c_str(), 0600) == 0);

@@ -101,7 +101,7 @@ Words unread_keys(Document& document) {
 }
 
 // Returns a model of few layers in one line of YAML.
-std::string cut_model(const std::string& data, const std::string& name, Dice& dice) {
+std::string cut_model(const Catalogue& data, const std::string& name, Dice& dice) {
   const Document entry = open_entry(data, model_shelf, name);
   const Table model = entry.root().table("config");
   const std::string inner = model.is_mapping("text_config") ? "text_config" : "";
@@ -167,7 +167,7 @@ double draw_number(const KeyFacts& facts, std::optional<double> usual, Dice& dic
 // A vocabulary holds words of keys whose table does not list them.
 using Vocabulary = std::map<std::string, Words, std::less<>>;
 
-Vocabulary vocabulary_of(const std::string& data) {
+Vocabulary vocabulary_of(const Catalogue& data) {
   Words nodes = names_on(data, node_shelf);
   append(nodes, names_on(data, cluster_shelf));
   Words modules;
@@ -275,7 +275,7 @@ bool has_to_stand(std::string_view key) {
   return std::ranges::find(kept, key) != kept.end();
 }
 
-std::vector<Setting> draw_settings(const std::string& data, Dice& dice) {
+std::vector<Setting> draw_settings(const Catalogue& data, Dice& dice) {
   static const Vocabulary words = vocabulary_of(data);
   static const Words models = names_on(data, model_shelf), stacks = names_on(data, stack_shelf);
   std::vector<Setting> settings{{"name", "drawn"},

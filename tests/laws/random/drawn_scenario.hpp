@@ -12,7 +12,7 @@
 namespace stepsim {
 
 // Draws keys with their values, in the order of a file; the first of them have to stand.
-std::vector<Setting> draw_settings(const std::string& data, Dice& dice);
+std::vector<Setting> draw_settings(const Catalogue& data, Dice& dice);
 // Returns all keys that may be among them.
 std::vector<std::string> keys_that_are_drawn();
 // Returns whether there is no scenario without the key, or none that is small.

@@ -17,11 +17,12 @@
 #include "tests/laws/random/drawn_scenario.hpp"
 #include "tests/laws/random/scenario_laws.hpp"
 #include "tests/support/processor_time.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 constexpr rlim_t most_seconds = 60;  // of a processor, for one scenario and all laws
 [[maybe_unused]] constexpr rlim_t most_bytes = rlim_t{3} << 30;
 constexpr int most_mended = 12;         // refusals of one draw

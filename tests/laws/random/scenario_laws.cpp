@@ -31,7 +31,7 @@ using Breach = std::optional<std::string>;  // how a law is broken
 constexpr double same = 1e-9;
 
 struct Case {
-  const std::string& data;
+  const Catalogue& data;
   const Settings& settings;
   const Scenario& scenario;
   const Prediction& found;  // of a step
@@ -44,7 +44,7 @@ struct Case {
   }
 };
 
-Scenario parsed(const std::string& data, const Settings& settings) {
+Scenario parsed(const Catalogue& data, const Settings& settings) {
   return parse_scenario(data, yaml_of(settings), "drawn.yaml");
 }
 Prediction predicted(const Scenario& scenario, Folding folding = Folding::automatic) {
@@ -341,7 +341,7 @@ void note(const Case& c, Verdict& verdict) {
 
 }  // namespace
 
-Verdict examine(const std::string& data, std::span<const Setting> said, std::uint64_t seed) {
+Verdict examine(const Catalogue& data, std::span<const Setting> said, std::uint64_t seed) {
   Verdict verdict;
   const Settings settings(said.begin(), said.end());
   Dice dice(seed);

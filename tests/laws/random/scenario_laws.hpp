@@ -24,6 +24,6 @@ struct Verdict {
 
 // Examines the scenario. It tries some of the laws that take another prediction, and others with
 // another seed.
-Verdict examine(const std::string& data, std::span<const Setting> settings, std::uint64_t seed);
+Verdict examine(const Catalogue& data, std::span<const Setting> settings, std::uint64_t seed);
 
 }  // namespace stepsim

@@ -16,14 +16,16 @@
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/whole_file.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 using namespace stepsim;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 constexpr std::string_view head =
     "name: a run\nmodel: llama-3.2-1b\ncluster: {node: h100-8}\nstack: deepspeed-hf\n";
 
@@ -68,9 +70,9 @@ std::vector<std::string> paths_of(std::string_view name, std::span<const Block<S
 
 TEST_CASE("the template and the page of keys are what the tables print", "[keys]") {
   INFO("print them anew: stepsim list keys --template sft, --template grpo, --markdown");
-  CHECK(read_file(data + "/scenarios/template.yaml") == template_text(Method::sft));
-  CHECK(read_file(data + "/scenarios/grpo/template-grpo.yaml") == template_text(Method::grpo));
-  CHECK(read_file(data + "/docs/keys.md") == key_page());
+  CHECK(read_file(data.file("scenarios/template.yaml")) == template_text(Method::sft));
+  CHECK(read_file(data.file("scenarios/grpo/template-grpo.yaml")) == template_text(Method::grpo));
+  CHECK(read_file(data.file("docs/keys.md")) == key_page());
 }
 
 TEST_CASE("no key stands twice, and each has a sentence", "[keys]") {

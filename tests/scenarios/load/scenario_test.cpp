@@ -6,7 +6,9 @@
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "topology/catalog.hpp"
 
 using namespace stepsim;
 
@@ -18,7 +20,7 @@ constexpr std::string_view head =
 Scenario load(const std::string& text) {
   const TemporaryFolder folder;
   put_bytes(folder.file("run.yaml"), text);
-  return load_scenario(STEPSIM_SOURCE_DATA, folder.file("run.yaml"));
+  return load_scenario(source_data(), folder.file("run.yaml"));
 }
 
 // What is wrong, as "line: key: message" per problem.
@@ -85,7 +87,7 @@ TEST_CASE("a model's config.json is looked for beside the scenario", "[scenarios
   put_bytes(folder.file("run.yaml"),
             "name: a\nmodel: config.json\ncluster: {node: mi300x-8}\nstack: deepspeed-hf-rocm\n"
             "job: {sequence: 4096}\nstrategy: {zero: 3}\n");
-  CHECK(load_scenario(STEPSIM_SOURCE_DATA, folder.file("run.yaml")).model.hidden == 64);
+  CHECK(load_scenario(source_data(), folder.file("run.yaml")).model.hidden == 64);
 }
 
 TEST_CASE("what is wrong elsewhere does not make DeepSpeed's file an unknown key", "[scenarios]") {
@@ -298,8 +300,8 @@ TEST_CASE("tokens, iterations and steps say the same about a run", "[scenarios]"
 }
 
 TEST_CASE("scenarios are found by name, with and without their folder", "[scenarios]") {
-  const std::string data = STEPSIM_SOURCE_DATA;
-  const std::string file = data + "/scenarios/seeds/llama32-3b-sft-zero3.yaml";
+  const Catalogue& data = source_data();
+  const std::string file = data.file("scenarios/seeds/llama32-3b-sft-zero3.yaml");
   CHECK(find_scenario(data, "llama32-3b-sft-zero3") == file);
   CHECK(find_scenario(data, "seeds/llama32-3b-sft-zero3") == file);
   CHECK(find_scenario(data, "my/own.yaml") == "my/own.yaml");
@@ -359,7 +361,7 @@ TEST_CASE("a release of DeepSpeed stands for what it does", "[scenarios]") {
               "name: n\nmodel: llama-3.1-8b\ncluster: {node: h100-8}\nstack: deepspeed-hf\n"
               "job: {sequence: 128}\nstrategy: {zero: 3}\nreleases: {deepspeed: " +
                   version + "}\n");
-    return load_scenario(STEPSIM_SOURCE_DATA, file).strategy.zero;
+    return load_scenario(source_data(), file).strategy.zero;
   };
   CHECK(keys("0.18.4").clears_in_sub_groups);
   CHECK_FALSE(keys("0.18.4").counts_in_hooks);

@@ -7,6 +7,7 @@
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/strategy/defaults.hpp"
 
 using namespace stepsim;
@@ -14,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 std::string text_of(std::string_view stack, std::string_view strategy,
                     std::string_view model = "llama-3.1-8b", std::string_view rest = "") {

@@ -2,13 +2,14 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 using namespace stepsim;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 }  // namespace
 

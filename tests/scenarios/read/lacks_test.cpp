@@ -8,6 +8,7 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/exactly.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
@@ -19,7 +20,7 @@ Scenario on(const std::string& node, const std::string& strategy) {
             fmt::format("name: a run\nmodel: llama-3.1-8b\ncluster: {{node: {}}}\nstack: "
                         "deepspeed-hf\njob: {{sequence: 512}}\nstrategy: {}\n",
                         node, strategy));
-  return load_scenario(STEPSIM_SOURCE_DATA, folder.file("run.yaml"));
+  return load_scenario(source_data(), folder.file("run.yaml"));
 }
 
 bool says(const Scenario& scenario, const std::string& words) {

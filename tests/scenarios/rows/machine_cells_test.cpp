@@ -1,13 +1,14 @@
 #include "scenarios/rows/machine_cells.hpp"
 
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 
 namespace {
 
 std::string node_of(std::string_view hardware) {
-  static const MachineWords machines = machine_words(STEPSIM_SOURCE_DATA);
+  static const MachineWords machines = machine_words(source_data());
   const auto node = named_node(machines, hardware);
   return node ? machines.nodes[*node].first : "";
 }

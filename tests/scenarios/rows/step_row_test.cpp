@@ -5,13 +5,14 @@
 
 #include "scenarios/read/scenario_reader.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 using Catch::Contains;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 StepRow row_of(std::string_view columns, std::string_view cells) {
   const CsvTable table =
@@ -127,7 +128,7 @@ TEST_CASE("every row of the catalogue's tables is a scenario or says why not", "
   std::size_t scenarios = 0;
   for (const char* name : {"steps/moe", "steps/mi300x", "grpo/grpo"})
     for (const StepRow& row :
-         step_rows(data, read_csv(data + "/scenarios/measured/" + std::string(name) + ".csv"))) {
+         step_rows(data, read_csv(data.file("scenarios/measured/") + std::string(name) + ".csv"))) {
       CAPTURE(row.id);
       CHECK(row.scenario.empty() == !row.missing.empty());
       CHECK(row.has_figure());

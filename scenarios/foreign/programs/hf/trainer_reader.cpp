@@ -221,7 +221,7 @@ void TrainerReader::find_named_accelerate() {
   const std::string said = source_.text("accelerate_config");
   if (said.empty()) return;
   const std::string folder =
-      data_file(question_.data, fmt::format("scenarios/foreign/{}", program_.accelerate_files));
+      question_.data.file(fmt::format("scenarios/foreign/{}", program_.accelerate_files));
   std::vector<std::string> known;
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed))

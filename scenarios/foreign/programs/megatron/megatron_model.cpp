@@ -49,7 +49,7 @@ std::int64_t vocabulary_of(MappedSource& source) {
     return filled(words);
   constexpr std::int64_t words_of_gpt2 = 50257;
   if (type.starts_with("GPT2")) return filled(words_of_gpt2);
-  const std::string& data = source.question().data;
+  const Catalogue& data = source.question().data;
   if (const auto model =
           named.empty() ? std::nullopt : find_named_model(data, named, source.question().file)) {
     const std::int64_t words = load_model(data, model->name).vocabulary;

@@ -7,7 +7,7 @@
 
 namespace stepsim {
 
-std::string other_training_in(const std::string& data, std::string_view text,
+std::string other_training_in(const Catalogue& data, std::string_view text,
                               const std::string& file) {
   const PythonFile program = read_python(text, file);
   std::string found;

@@ -6,9 +6,11 @@
 
 namespace stepsim {
 
+class Catalogue;
+
 // Returns "calls AutoModelForSequenceClassification in line 12: that is a classifier, ..."; empty:
 // nothing that is known and not modelled is called. Throws UserError about what is no Python.
-std::string other_training_in(const std::string& data, std::string_view text,
+std::string other_training_in(const Catalogue& data, std::string_view text,
                               const std::string& file);
 
 }  // namespace stepsim

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "scenarios/foreign/launch/launches.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -22,7 +23,8 @@ struct PythonTraining {
 };
 
 struct PythonQuestion {
-  std::string data, file;
+  Catalogue data;
+  std::string file;
   std::map<std::string, std::string> environment{};  // os.environ, as a script sets it
   std::map<std::string, std::string> given{};        // names that are set from outside
   int first_line = 1;                                // of the text, in the file

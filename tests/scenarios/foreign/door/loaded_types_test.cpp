@@ -5,13 +5,14 @@
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace stepsim;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 const std::string trl =
     "model_name_or_path: Qwen/Qwen2.5-7B\nmax_length: 1024\nper_device_train_batch_size: 1\n";

@@ -10,6 +10,7 @@
 #include "sim/base/whole_file.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/dice.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 // Values that no file means, and that some file has.
 const std::vector<std::string> values{"",

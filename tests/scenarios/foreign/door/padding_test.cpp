@@ -4,13 +4,14 @@
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/scenario.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace stepsim;
 
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 struct Padded {
   std::string_view name, text, padding;

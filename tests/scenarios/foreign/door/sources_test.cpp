@@ -704,7 +704,8 @@ TEST_CASE("what is set is not assumed", "[scenarios][sources]") {
 }
 
 TEST_CASE("every key of the lists stands in one of them", "[scenarios][sources]") {
-  const Document facts = read_document(data + "/scenarios/foreign/programs/axolotl/axolotl.yaml");
+  const Document facts =
+      read_document(data.file("scenarios/foreign/programs/axolotl/axolotl.yaml"));
   const Table root = facts.root();
   std::vector<std::string> all = root.texts("used");
   for (const std::string& key : root.texts("changes_nothing")) all.push_back(key);

@@ -8,12 +8,13 @@
 
 #include "scenarios/foreign/door/sources.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 // Of the first launch "nodes x GPUs of each"; "-" where it is not said.
 std::string counts_of(const std::string& text) {

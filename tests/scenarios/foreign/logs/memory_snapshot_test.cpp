@@ -4,6 +4,7 @@
 #include "sim/base/pickle.hpp"
 #include "sim/base/whole_file.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "workloads/program/held.hpp"
 
@@ -101,7 +102,7 @@ TEST_CASE("an entry that stands in two places is refused, so that reading ends",
 }
 
 TEST_CASE("every class of memory is of one kind that frames tell", "[snapshot]") {
-  const FrameRules rules = frame_rules(STEPSIM_SOURCE_DATA);
+  const FrameRules rules = frame_rules(source_data());
   for (const std::string_view held : held_names) {
     std::size_t kinds = 0;
     for (const FrameRules::Kind& kind : rules.kinds)
@@ -112,7 +113,7 @@ TEST_CASE("every class of memory is of one kind that frames tell", "[snapshot]")
 }
 
 TEST_CASE("frames tell the kind of a request and its moment", "[snapshot]") {
-  const FrameRules rules = frame_rules(STEPSIM_SOURCE_DATA);
+  const FrameRules rules = frame_rules(source_data());
   const auto said = [&](const std::vector<StackFrame>& frames) {
     const auto kind = rules.kind_of(frames);
     return std::pair(kind ? rules.kinds[*kind].name : "", std::string(rules.moment_of(frames)));

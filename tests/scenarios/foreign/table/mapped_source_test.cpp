@@ -10,12 +10,13 @@
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 std::vector<std::string> tables_in(const std::string& folder) {
   std::vector<std::string> files;

@@ -7,11 +7,12 @@
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/mutated_text.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 // What `x` is behind this text.
 std::string value_behind(const std::string& text) {

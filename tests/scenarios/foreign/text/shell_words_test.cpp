@@ -8,11 +8,12 @@
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/mutated_text.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 using Given = std::vector<std::pair<std::string, std::string>>;
 
 // The last command's words, in brackets: "[python][a.py]"; those that are not known with why.

@@ -1,0 +1,14 @@
+// The catalogue in the source tree, that tests read.
+#pragma once
+
+#include "tests/support/source_data.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+
+inline const Catalogue& source_data() {
+  static const Catalogue data({STEPSIM_SOURCE_DATA});
+  return data;
+}
+
+}  // namespace stepsim
