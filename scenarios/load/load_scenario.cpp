@@ -85,7 +85,7 @@ std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Settin
 }
 
 // A model with a tower of its own for images is counted without it, and without their tokens.
-void add_images(const std::string& data, Scenario& scenario) {
+void add_images(const Catalogue& data, Scenario& scenario) {
   const std::string& name = scenario.model.name;
   if (!is_on(data, model_shelf, name)) return;
   const std::string title = open_entry(data, model_shelf, name).root().text_or("title", "");

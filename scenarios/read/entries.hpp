@@ -59,7 +59,7 @@ std::vector<std::string> overlay_files(const Catalogue& data, const Names& names
 void load_optimizer(const Catalogue& data, const Table& strategy, const Readings& readings,
                     Scenario& scenario);
 // Loads what adapters are, and how the matrices beside them are stored.
-void load_adapters(const std::string& data, const Table& strategy, const Readings& readings,
+void load_adapters(const Catalogue& data, const Table& strategy, const Readings& readings,
                    Scenario& scenario);
 // Loads how the strategy's products run. If `machine`, the machine was found, and has to have units
 // for them.

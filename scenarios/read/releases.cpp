@@ -45,11 +45,11 @@ bool is_release(std::string_view text) {
   return numbers_of_release(text).has_value();
 }
 
-std::string assumed_release(const std::string& data, const std::string& program) {
+std::string assumed_release(const Catalogue& data, const std::string& program) {
   return open_entry(data, release_shelf, program).root().text("assumed");
 }
 
-std::vector<std::pair<std::string, std::string>> release_words(const std::string& data,
+std::vector<std::pair<std::string, std::string>> release_words(const Catalogue& data,
                                                                const std::string& program,
                                                                const std::string& release) {
   std::vector<std::pair<std::string, std::string>> words;
@@ -61,7 +61,7 @@ std::vector<std::pair<std::string, std::string>> release_words(const std::string
   return words;
 }
 
-std::vector<std::pair<std::string, std::string>> releases_below(const std::string& data,
+std::vector<std::pair<std::string, std::string>> releases_below(const Catalogue& data,
                                                                 const std::string& program,
                                                                 const std::string& release) {
   std::vector<std::pair<std::string, std::string>> below;
@@ -73,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> releases_below(const std::strin
   return below;
 }
 
-std::optional<std::string> release_with(const std::string& data, const std::string& program,
+std::optional<std::string> release_with(const Catalogue& data, const std::string& program,
                                         const std::vector<std::string>& keys) {
   if (!is_on(data, release_shelf, program)) return std::nullopt;
   const Document file = open_entry(data, release_shelf, program);
@@ -83,7 +83,7 @@ std::optional<std::string> release_with(const std::string& data, const std::stri
   return std::nullopt;
 }
 
-std::vector<Default> release_defaults(const std::string& data, Document& scenario,
+std::vector<Default> release_defaults(const Catalogue& data, Document& scenario,
                                       const std::vector<std::string>& of_stack,
                                       std::vector<Document>& files) {
   std::vector<std::string> programs;
@@ -135,7 +135,7 @@ std::vector<std::string> release_lines(const Table& file) {
   return lines;
 }
 
-void check_releases(const std::string& data, const Table& root) {
+void check_releases(const Catalogue& data, const Table& root) {
   const auto block = root.table_if(releases_block);
   if (!block) return;
   for (const std::string& program : block->keys()) {
@@ -147,7 +147,7 @@ void check_releases(const std::string& data, const Table& root) {
   }
 }
 
-std::string releases_text(const std::string& data, const Scenario& scenario) {
+std::string releases_text(const Catalogue& data, const Scenario& scenario) {
   std::vector<std::string> words;
   const std::string front = fmt::format("{}.", releases_block);
   for (const SaidKey& said : scenario.said)

@@ -105,9 +105,7 @@ class Words {
   }
 
   // A sample of a result has a cluster without GPUs.
-  Mesh mesh() const {
-    return s_.cluster.ranks() == 0 ? Mesh{} : mesh_of(s_.strategy, s_.cluster);
-  }
+  Mesh mesh() const { return s_.cluster.ranks() == 0 ? Mesh{} : mesh_of(s_.strategy, s_.cluster); }
 
   std::string trained() {
     const Lora& lora = s_.strategy.lora;
@@ -215,8 +213,7 @@ class Words {
     if (s.zero.hpz > 1) text += fmt::format(", hpZ {}", s.zero.hpz);
     if (s.parameter_place != Offload::none)
       text += fmt::format(", parameters on the {}", word_of(places, s.parameter_place));
-    if (const std::string groups = to_text(mesh()); !groups.empty())
-      text += ", " + groups;
+    if (const std::string groups = to_text(mesh()); !groups.empty()) text += ", " + groups;
     return text;
   }
 

@@ -1,7 +1,6 @@
 // The catalogue in the source tree, that tests read.
 #pragma once
 
-#include "tests/support/source_data.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {

@@ -381,7 +381,8 @@ TEST_CASE("each method and each way to run adapters costs what its code does", "
 }
 
 TEST_CASE("no format needs more memory for weights than 16 bits", "[workloads]") {
-  for (const char* name : {"nf4", "nf4_single", "fp4", "gptq", "gptq_triton", "awq", "hqq", "int8"}) {
+  for (const char* name :
+       {"nf4", "nf4_single", "fp4", "gptq", "gptq_triton", "awq", "hqq", "int8"}) {
     CAPTURE(name);
     TinyStep step = adapted(Sharding::zero0);
     const auto held = [&] {

@@ -43,7 +43,7 @@ bool has_deepspeed_file(const Scenario& scenario) {
 
 }  // namespace
 
-FileWords::FileWords(const std::string& data, const std::string& source,
+FileWords::FileWords(const Catalogue& data, const std::string& source,
                      std::vector<Setting> settings, const Scenario& scenario)
     : data_(data), source_(source), settings_(std::move(settings)), scenario_(scenario) {
   const std::string file = find_scenario(data, source);

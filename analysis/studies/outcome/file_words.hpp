@@ -13,7 +13,7 @@ namespace stepsim {
 class FileWords {
  public:
   // Reads the program's table, where the scenario comes from a file of one.
-  FileWords(const std::string& data, const std::string& source, std::vector<Setting> settings,
+  FileWords(const Catalogue& data, const std::string& source, std::vector<Setting> settings,
             const Scenario& scenario);
 
   // Returns the same change by the program's keys, as far as it has keys for it and its importer
@@ -35,7 +35,8 @@ class FileWords {
   const Word* find(const Setting& setting) const;
   bool makes_the_same(const std::vector<Setting>& theirs, const std::vector<Setting>& ours) const;
 
-  std::string data_, source_;
+  Catalogue data_;
+  std::string source_;
   std::string program_;  // "Axolotl"; empty: a scenario itself
   std::vector<Setting> settings_;
   const Scenario& scenario_;

@@ -7,11 +7,12 @@
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 namespace stepsim {
 namespace {
 
-const std::string data = STEPSIM_SOURCE_DATA;
+const Catalogue& data = source_data();
 
 // The release before this one, as far as facts tell: 0.19 as 0.18.99.
 std::string just_before(const std::string& release) {

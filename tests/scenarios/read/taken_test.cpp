@@ -6,6 +6,7 @@
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/lists.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 
 using namespace stepsim;
 using Catch::Contains;
@@ -13,7 +14,7 @@ using Catch::Contains;
 namespace {
 
 Scenario read(const std::string& strategy, const std::string& job = "") {
-  return parse_scenario(STEPSIM_SOURCE_DATA,
+  return parse_scenario(source_data(),
                         "name: a run\nmodel: llama-3.1-8b\ncluster: {node: h100-8}\nstack: trl\n"
                         "job: {sequence: 2048, micro_batch: 2" +
                             job + "}\nstrategy: " + strategy + "\n",

@@ -4,6 +4,7 @@
 
 #include "scenarios/load/load_scenario.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stepsim {
@@ -36,7 +37,7 @@ TEST_CASE("requirements, lock files and images name a release", "[releases]") {
 
 TEST_CASE("a release is asked for from the command line to the keys", "[releases]") {
   const TemporaryFolder folder;
-  const std::string data = STEPSIM_SOURCE_DATA;
+  const Catalogue& data = source_data();
   put_bytes(folder.file("requirements.txt"), "trl==0.14.0\n");
   const std::vector<std::pair<std::string, std::string>> set{{"releases.trl", "0.9"}};
   const std::string file = folder.file("sft.yaml");
@@ -63,7 +64,7 @@ TEST_CASE("a file of TRL means another step under an older release", "[releases]
   const auto under = [&](const std::string& release) {
     std::vector<Setting> settings{{std::string(source_kind_setting), "trl"}};
     if (!release.empty()) settings.emplace_back("releases.trl", release);
-    return load_scenario(STEPSIM_SOURCE_DATA, folder.file("sft.yaml"), settings);
+    return load_scenario(source_data(), folder.file("sft.yaml"), settings);
   };
   const Scenario newest = under(""), old = under("0.14");
   CHECK(newest.strategy.checkpointing == Checkpointing::full);
