@@ -45,7 +45,7 @@ TEST_CASE("columns named by keys are a scenario, or come on top of one", "[scena
   REQUIRE(keys.missing.empty());
   const Scenario made = parse_scenario(data, keys.scenario, "r");
   CHECK(made.job.sequence == 4096);
-  CHECK(made.strategy.lora);
+  CHECK(made.strategy.lora.rank == 8);
   CHECK(keys.said("hardware") == "an H100");
   const StepRow over =
       row_of("model,scenario,job.sequence", "as printed," + std::string(whole) + ",1024");
