@@ -19,7 +19,7 @@ namespace {
 // of this.
 void print_part(const Command& command, std::string_view form) {
   const std::vector<std::string> words{std::string(help_as) + std::string(form)};
-  command.run({"", words});
+  command.run({{}, words});
 }
 
 void print_title(std::string_view page, std::string_view summary) {

@@ -110,11 +110,18 @@ class Words {
   std::string trained() {
     const Lora& lora = s_.strategy.lora;
     if (lora.rank == 0) return "full training";
-    const bool nf4 = lora.quantised != Quantised::none;
+    const std::string& title = lora.method.title;
+    const std::string format = lora.quantised.name.substr(0, lora.quantised.name.find('_'));
+    const bool four_bits = format == "nf4" || format == "fp4";
+    std::string name = lora.method.name == "lora" ? "LoRA" : title.substr(0, title.find(" ("));
+    if (four_bits && name == "LoRA")
+      name = "QLoRA " + format;
+    else if (lora.quantised.packs())
+      name += " beside weights in " + format;
     const std::size_t count = matrices_with_adapters(s_.model, lora, s_.stack.adapters.shared);
     const bool said =
         lora.modules.empty() ? open("strategy.lora.targets") : open("strategy.lora.modules");
-    return fmt::format("{}, {} on {} matri{}{}", nf4 ? "QLoRA nf4" : "LoRA",
+    return fmt::format("{}, {} on {} matri{}{}", name,
                        marked(fmt::format("rank {}", lora.rank), "strategy.lora.rank"), count,
                        count == 1 ? "x" : "ces", said ? nobodys_mark : "");
   }

@@ -122,12 +122,12 @@ Optimizer optimizer_called(std::string_view name) {
 }
 
 WeightFormat format_called(std::string_view name) {
-  const Document file = open_entry(STEPSIM_SOURCE_DATA, format_shelf, name);
+  const Document file = open_entry(source_data(), format_shelf, name);
   return read_format(file.root());
 }
 
 AdapterMethod adapter_called(std::string_view name) {
-  const Document file = open_entry(STEPSIM_SOURCE_DATA, adapter_shelf, name);
+  const Document file = open_entry(source_data(), adapter_shelf, name);
   return read_adapter_method(file.root());
 }
 

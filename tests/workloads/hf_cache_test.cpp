@@ -71,7 +71,7 @@ TEST_CASE("a copy by somebody else, or stored in fewer bits, is the model of tha
 
 TEST_CASE("a snapshot in the local cache goes before a copy's name", "[workloads]") {
   const TemporaryFolder home;
-  const Catalogue with({source_data()}, home.file("hub"));
+  const Catalogue with({STEPSIM_SOURCE_DATA}, home.file("hub"));
   put_snapshot(home, "aaa", 2, "Qwen3-8B-FP8");
   CHECK(load_model(with, "someone/Qwen3-8B-FP8").layers == 2);
   CHECK(load_model(with, "Qwen/Qwen3-8B-FP8").layers == 36);
@@ -80,7 +80,7 @@ TEST_CASE("a snapshot in the local cache goes before a copy's name", "[workloads
 TEST_CASE("an id leads to a snapshot in the local cache, that of the main branch first",
           "[workloads]") {
   const TemporaryFolder home;
-  const Catalogue with({source_data()}, home.file("hub"));
+  const Catalogue with({STEPSIM_SOURCE_DATA}, home.file("hub"));
   CHECK_FALSE(cached_config(home.file("hub"), "someone/Own-Model"));
   put_snapshot(home, "aaa", 2);
   put_snapshot(home, "bbb", 3);
@@ -94,7 +94,7 @@ TEST_CASE("an id leads to a snapshot in the local cache, that of the main branch
 
 TEST_CASE("an id that leads nowhere is told where it was looked for", "[workloads]") {
   const TemporaryFolder home;
-  const Catalogue with({source_data()}, home.file("hub"));
+  const Catalogue with({STEPSIM_SOURCE_DATA}, home.file("hub"));
   CHECK_THROWS_WITH(load_model(with, "someone/Own-Model"),
                     Catch::Equals("\"someone/Own-Model\" is neither a model of the catalogue "
                                   "(`stepsim list models`), nor a folder or file here, nor in the "

@@ -190,13 +190,13 @@ TEST_CASE("a model is loaded from a file or its folder and named after the folde
   std::filesystem::create_directory(folder.file("my-model"));
   const std::string file = folder.file("my-model/config.json");
   put_bytes(file, config("LlamaForCausalLM", R"("a": 1)"));
-  CHECK(load_model("", file).name == "my-model");
-  CHECK(load_model("", folder.file("my-model")).name == "my-model");
+  CHECK(load_model({}, file).name == "my-model");
+  CHECK(load_model({}, folder.file("my-model")).name == "my-model");
   put_bytes(folder.file("other.json"), config("LlamaForCausalLM", R"("a": 1)"));
-  CHECK(load_model("", folder.file("other.json")).name == "other");
-  CHECK_THROWS_WITH(load_model("", folder.file("none.json")), Contains("none.json"));
+  CHECK(load_model({}, folder.file("other.json")).name == "other");
+  CHECK_THROWS_WITH(load_model({}, folder.file("none.json")), Contains("none.json"));
   put_bytes(file, config("LlamaForCausalLM", R"("a": 1)", "0"));
-  CHECK_THROWS_WITH(load_model("", file), Contains(file + ":3: num_hidden_layers: expected"));
+  CHECK_THROWS_WITH(load_model({}, file), Contains(file + ":3: num_hidden_layers: expected"));
 }
 
 TEST_CASE("a catalogue file must hold what it pins", "[workloads]") {

@@ -137,7 +137,7 @@ bool is_read(const std::string& file) {
 
 TEST_CASE("files of other programs with mistakes are read or refused", "[scenarios][sources]") {
   const TemporaryFolder folder;
-  const fs::path fixtures = fs::path(data) / "tests/cli";
+  const fs::path fixtures = fs::path(STEPSIM_SOURCE_DATA) / "tests/cli";
   std::size_t read = 0, all = 0;
   for (const char* kind : {"axolotl", "scripts", "settings"}) {
     std::vector<fs::path> files;
