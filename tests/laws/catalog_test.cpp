@@ -237,7 +237,7 @@ TEST_CASE("a host is as fast as its node's own file says, unless a processor is 
                                         "core_speed: {value: 2, grade: guess, source: mine}\n";
   std::ofstream(nodes / "lost.yaml")
       << "name: lost\ntitle: Lost\nlike: h100-8\nprocessors: [xeon-8480d]\n";
-  const Catalogue both({source_data(), folder.path()});
+  const Catalogue both({STEPSIM_SOURCE_DATA, folder.path()});
   const Constant<Ratio> own = load_cluster(both, {.name = "mine"}).node.host.core_speed;
   CHECK(own.value.value == 2);
   CHECK(own.high.value == 2);

@@ -20,7 +20,8 @@ const Catalogue& data = source_data();
 
 std::vector<std::string> tables_in(const std::string& folder) {
   std::vector<std::string> files;
-  const std::filesystem::path all = std::filesystem::path(data) / "scenarios/foreign" / folder;
+  const std::filesystem::path all =
+      std::filesystem::path(STEPSIM_SOURCE_DATA) / "scenarios/foreign" / folder;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(all))
     if (entry.path().extension() == ".yaml" &&
         read_document(entry.path().string()).root().is_mapping("keys"))
