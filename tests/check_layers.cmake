@@ -25,7 +25,7 @@ set(rooms_analysis/studies predict grpo outcome explain fidelity claims sweep pl
 set(rooms_cli . serve)
 
 # Sources without a header of their name: tests, the commands (cli/command.hpp), and parts of a larger whole.
-set(headerless "^(tests/|cli/|workloads/layers/[a-z]+_units\\.|workloads/model/hf_|sim/base/config_table\\.)")
+set(headerless "^(tests/|cli/|workloads/layers/[a-z]+_units\\.|workloads/model/hf_|sim/base/config_table\\.|scenarios/foreign/text/python_[a-z]+\\.)")
 
 # report(PART RULE): PART is a piece of `source`, the current file with a newline put before it.
 function(report part rule)
@@ -151,7 +151,7 @@ endfunction()
 function(check_words)
   refuse("virtual " "a choice among alternatives is a std::variant or a table")
   refuse("new [A-Za-z_:(]" "hold a value, a std::vector or a std::unique_ptr")
-  refuse("(shared_ptr|make_shared)" "ownership is by value, references are indices")
+  refuse("(shared_ptr|make_shared)" "ownership is by value, references are indices" EXCEPT "^topology/catalog\\.hpp")
   refuse("(quick_)?exit\\(" "throw UserError or return an exit code; a forked child ends with _exit")
   refuse("s?rand\\(" "take a seeded generator by reference")
   refuse("system_clock" "results must not depend on when they are made")

@@ -74,8 +74,8 @@ void lay_what_lacks(const Catalogue& data, Scenario& scenario) {
     emulate(*lacks.emulated_bf16, gpu);
     scenario.notes.push_back(fmt::format(
         "{} has no units for bf16: PyTorch works it off in 32 bits, at {}, and "
-        "programs that check (Axolotl, Unsloth) refuse it or take fp16; fp16 (strategy.precision: "
-        "fp16) is what it multiplies",
+        "programs that check refuse it or take fp16; fp16 (strategy.precision: fp16) is what it "
+        "multiplies",
         gpu.name, to_text(lacks.emulated_bf16->value)));
   }
   if (lacks.tf32 && precision.type == ProductType::tf32)

@@ -84,6 +84,8 @@ Document scenario_of(const CsvTable& table, const StepRow& row) {
   Document document = parse_document(said.empty() ? "{}" : said, row.id);
   for (const auto& [column, cell] : row.printed)
     if (is_key(table, column)) document.set(column, cell);
+  const Table root = document.root();
+  if (!root.keys().empty() && !root.has("strategy")) document.set("strategy", "{}");
   return document;
 }
 
@@ -92,8 +94,7 @@ std::string named(const StepRow& row, const Document& run) {
   Document head = parse_document("{}", row.id);
   if (!run.peek("name")) head.set("name", quoted_text(row.id));
   if (!run.peek("family")) head.set("family", quoted_text(row.family));
-  const std::string text = head.canonical();
-  return (text == "{}\n" ? "" : text) + run.canonical();
+  return (head.root().keys().empty() ? "" : head.canonical()) + run.canonical();
 }
 
 // Names what recipes and the stack fill in and the source does not say.
@@ -132,7 +133,7 @@ void read_lighter(const Document& run, StepRow& row) {
 void read_scenario(const Catalogue& data, const CsvTable& table, StepRow& row) {
   const Document run = scenario_of(table, row);
   row.run = run.canonical();
-  if (row.run == "{}\n") {
+  if (run.root().keys().empty()) {
     row.missing.emplace_back(
         "a scenario: in a column \"scenario\", or in columns named by its keys, as cluster.node");
     return;

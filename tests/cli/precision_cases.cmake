@@ -12,11 +12,11 @@ endfunction()
 precision_refused("a precision that there is not" h100-8 fp8-curent ""
   "precision: no precision \"fp8-curent\" (did you mean \"fp8-current\"?)")
 precision_refused("8 bits on a GPU without units for them" a100-8 fp8-current ""
-  "precision: a100-sxm-80 has no units for products of fp8-current; these have: b200, gb200, gh200-96, h100-pcie, h100-sxm, h100-sxm-96, h20, h20-141, h200, l40s, mi300x, mi325x, mi355x, rtx-4090, rtx-5090, rtx-pro-6000")
+  "precision: a100-sxm-80 has no units for products of fp8-current; these have: b200, b300, gb10, gb200, gb300, gh200-96, h100-nvl, h100-pcie, h100-sxm, h100-sxm-96, h20, h20-141, h200, h200-nvl, l4, l40s, mi300x, mi308x, mi325x, mi355x, rtx-4080, rtx-4090, rtx-5080, rtx-5090, rtx-6000-ada, rtx-pro-6000")
 precision_refused("exponents of blocks on a GPU that came before them" h100-8 mxfp8 ""
-  "precision: h100-sxm has no units for products of mxfp8; these have: b200, gb200, mi355x, rtx-5090, rtx-pro-6000")
+  "precision: h100-sxm has no units for products of mxfp8; these have: b200, b300, gb10, gb200, gb300, mi355x, rtx-5080, rtx-5090, rtx-pro-6000")
 precision_refused("NVIDIA's 4 bits on a GPU of AMD" mi355x-8 nvfp4 ""
-  "precision: mi355x has no units for products of nvfp4; these have: b200, gb200, rtx-5090, rtx-pro-6000")
+  "precision: mi355x has no units for products of nvfp4; these have: b200, b300, gb10, gb200, gb300, rtx-5080, rtx-5090, rtx-pro-6000")
 cli("8 bits that recomputation forgets" ARGS run @WORK@/own.yaml --samples 0 --faster 0
   SHELL "sed 's|mi300x-8|h100-8|; s|{zero: 3}|{zero: fsdp, precision: fp8-delayed, checkpointing: full}|; s|deepspeed-hf-rocm|fsdp2-eager|; s|^measured.*||' @ROOT@/tests/cli/tiny.yaml >@WORK@/own.yaml; \"$@\""
   OUTPUT "\nnote: fp8-delayed holds for the first forward pass alone where layers are computed again: ")

@@ -123,7 +123,7 @@ cli("very many keys of DeepSpeed's" ARGS run tiny.yaml --set strategy.deepspeed=
 cli("a column with a name of megabytes" ARGS validate --rows wide.csv CODE 1
   SHELL "{ printf 'id,hardware,step_s,'; head -c 4000000 /dev/zero | tr '\\0' x; printf '\na,H100-80GB,1,\n'; } >wide.csv
     \"$@\" 2>&1 >/dev/null | wc -c >&2; exit 1"
-  ERROR_MATCHES "^[0-9][0-9][0-9][0-9]\n$")
+  ERROR_MATCHES "^[0-9]?[0-9]?[0-9]?[0-9]\n$")
 cli("very many mistakes" ARGS run @WORK@/many.yaml CODE 2
   SHELL "{ cat @ROOT@/tests/cli/tiny.yaml; seq -f 'k%.0f: 1' 100000; } >many.yaml; timeout 20 \"$@\" 2>&1 | tail -n 1 >&2; exit 2"
   ERROR_MATCHES "many\\.yaml:[0-9]+: and 998[0-9][0-9] more\n$")

@@ -43,8 +43,8 @@ cli("the launcher's GPUs stay on another machine" ARGS show ${openrlhf} --cluste
 cli("more GPUs than the machine has" ARGS run ${openrlhf} --set NUM_GPUS=4 --cluster rtxpro6000-2 CODE 2
   ERROR "the launcher asks for 4 GPUs of a node, and rtxpro6000-2 has 2: name a machine that has them, or say --gpus 2")
 cli("a card takes as many GPUs as the launcher starts" ARGS show ${openrlhf} --set NUM_GPUS=4 --cluster "RTX 4090" OUTPUT "gpus_per_node +4 ")
-cli("all GPUs are said" ARGS show ${openrlhf} --cluster h100 --gpus 2 OUTPUT "node +h100-2 ")
-cli("a machine that is not modelled" ARGS run ${openrlhf} --cluster gaudi2 CODE 2 ERROR "--cluster: \"gaudi2\": Gaudi is not modelled")
+cli("all GPUs are said" ARGS show ${openrlhf} --cluster h100 --gpus 2 OUTPUT "cluster +1 x h100-2, 2 ranks")
+cli("a machine that is not modelled" ARGS run ${openrlhf} --cluster gaudi2 CODE 2 ERROR_MATCHES "--cluster: \"gaudi2\": Gaudi is not modelled; a GPU of the same memory says whether it fits")
 cli("an imported script runs as its source does" ARGS import ${openrlhf} --cluster mi300x-8 -o @WORK@/out/script.yaml
   SHELL "\"$@\" >/dev/null; { \"$1\" run \"$3\" --cluster mi300x-8 --samples 0 --json; \"$1\" run @WORK@/out/script.yaml --samples 0 --json; } | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.]+' | sort | uniq -c | grep -c ' 2 '"
   OUTPUT "^2\n$")

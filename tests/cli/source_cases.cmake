@@ -103,8 +103,8 @@ function(kind_refused name text error)
   cli("file of ${name}" ARGS run @WORK@/own.yaml CODE 2 SHELL "printf '${text}' >@WORK@/own.yaml; \"$@\""
     ERROR "@WORK@/own.yaml: ${error}")
 endfunction()
-kind_refused("no kind" "colour: red\\nsize: 3\\n"
-  "looks like nothing that is read here: a scenario has cluster, stack, job and strategy; also read are an Axolotl file, a DeepSpeed file, ")
+cli("file of no kind" ARGS run @WORK@/own.yaml CODE 2 SHELL "printf 'colour: red\\nsize: 3\\n' >@WORK@/own.yaml; \"$@\""
+  ERROR_MATCHES "own.yaml: looks like nothing that is read here: .*; also read are an Axolotl file, a DeepSpeed file, .* a notebook, ")
 kind_refused("two kinds" "base_model: x/y\\nsequence_len: 1024\\nstrategy: {zero: 3}\\n"
   "looks like a scenario (strategy, line 3) and like an Axolotl file (base_model, line 1) at once: --from scenario or --from axolotl says which")
 kind_refused("a merge" "merge_method: linear\\nbase_model: x/y\\n" "is a recipe of mergekit, which trains nothing")
@@ -119,7 +119,7 @@ cli("a machine in the name that the catalogue does not have" ARGS run @WORK@/own
 cli("a DeepSpeed file without a model" ARGS run ${json} CODE 2
   ERROR_MATCHES "small_zero3.json:1: is a DeepSpeed file, which names no model: --model NAME does; `stepsim list models` names them, and the path of a config.json will do")
 cli("samples of packed rows" ARGS run ${sft} --samples-in-set 1000 CODE 2
-  ERROR "--samples-in-set: rows are packed, so the number of documents does not say how many rows there are; --tokens does")
+  ERROR "--samples-in-set: rows are packed, so the number of documents does not say how many rows there are; --set job.document_length.mean=TOKENS beside it does, or --tokens")
 cli("tokens of a scenario" ARGS run @ROOT@/tests/cli/tiny.yaml --tokens 1e9 CODE 2
   ERROR "--tokens and --samples-in-set are for files of other programs: a scenario says job.tokens or job.samples")
 cli("a number of tokens that is none" ARGS run ${sft} --tokens many CODE 2

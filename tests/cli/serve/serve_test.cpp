@@ -215,7 +215,7 @@ TEST_CASE("of a folder what cannot be begun with is left out, with the reason", 
     reasons += to_text(each).substr(own.path().size()) + "\n";
   CHECK(reasons ==
         "/broken.yml:2: is no valid YAML: end of sequence flow not found\n"
-        "/compose.yaml: is a file of Docker, which trains nothing\n"
+        "/compose.yaml: is a file of Docker, which starts no training\n"
         "/dangling.yaml: cannot be read: No such file or directory\n"
         "/folder.yaml: cannot be read: it is a folder\n"
         "/grpo.yaml: is a GRPO job: `stepsim run` answers, this page shows training steps\n"

@@ -59,7 +59,7 @@ TEST_CASE("names that the catalogue does not have are named with the nearest one
                     "cluster: {node: mi300x-9, network: roce, processor: epyc-9654f}\n"
                     "stack: deepspeed\njob: {sequence: 4096}\nstrategy: {zero: 3}\n") ==
         Said{"2: model: no model \"qwen3-30b-a3c\" (did you mean \"qwen3-30b-a3b\"?)",
-             "3: cluster.node: no cluster or node \"mi300x-9\" (did you mean \"mi300x-8\"?)",
+             "3: cluster.node: no cluster or node \"mi300x-9\" (did you mean \"mi300x-1\"?)",
              "3: cluster.network: no network \"roce\"; `stepsim list networks` names all",
              "3: cluster.processor: no processor \"epyc-9654f\" (did you mean \"epyc-9654\"?)",
              "4: stack: no stack \"deepspeed\" (did you mean \"deepspeed-hf\"?)"});
@@ -94,7 +94,7 @@ TEST_CASE("what is wrong elsewhere does not make DeepSpeed's file an unknown key
   CHECK(problems_of("name: a\nmodel: qwen3-30b-a3b\ncluster: {node: mi300x-9}\n"
                     "stack: deepspeed-hf-rocm\njob: {sequence: 4096}\n"
                     "strategy: {deepspeed: ds.json}\n") ==
-        Said{"3: cluster.node: no cluster or node \"mi300x-9\" (did you mean \"mi300x-8\"?)"});
+        Said{"3: cluster.node: no cluster or node \"mi300x-9\" (did you mean \"mi300x-1\"?)"});
 }
 
 TEST_CASE("expert parallelism is refused where DeepSpeed refuses it", "[scenarios]") {

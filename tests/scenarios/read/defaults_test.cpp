@@ -113,7 +113,7 @@ TEST_CASE("defaults that nobody can read are named", "[scenarios]") {
              Contains("stack.yaml:1: defaults[0].source: is missing"));
   CHECK_THAT(problem_in("{source: x}"), Contains("stack.yaml:1: defaults[0].set: is missing"));
   CHECK_THAT(problem_in("{set: {cluster: {nodes: 2}}, source: x}"),
-             Contains("defaults[0].set.cluster: a default is a key of job or strategy"));
+             Contains("defaults[0].set.cluster: a default is a key of job, strategy or releases"));
   CHECK_THAT(problem_in("{when: {gpu: 1}, set: {strategy: {zero: 1}}, source: x}"),
              Contains("defaults[0].when.gpu: expected a key of a scenario such as strategy.zero, "
                       "or gpus or experts"));

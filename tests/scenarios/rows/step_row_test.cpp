@@ -31,7 +31,7 @@ TEST_CASE("a row is the scenario that it holds, under its own name and family", 
   REQUIRE(row.missing.empty());
   CHECK(row.stack == "fsdp2-eager");
   CHECK(row.step == Cell{2.84});
-  CHECK(row.scenario == "name: \"r\"\nfamily: \"some\"\n" + row.run);
+  CHECK(row.scenario == "name: r\nfamily: some\n" + row.run);
   const Scenario scenario = parse_scenario(data, row.scenario, "r");
   CHECK(scenario.family == "some");
   CHECK(scenario.strategy.checkpointing == Checkpointing::full);

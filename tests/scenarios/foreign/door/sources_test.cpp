@@ -345,7 +345,8 @@ TEST_CASE("a file of arguments that does not say how GPUs share says so", "[scen
                                [](const Assumption& each) { return each.what == "sharding"; });
   };
   const std::string some = "model_name_or_path: Qwen/Qwen2.5-0.5B\noutput_dir: a\n";
-  CHECK(assumed(translate(some)));
+  CHECK(assumed(translate(some, {{"cluster.node", "h100-8"}})));
+  CHECK_FALSE(assumed(translate(some)));  // one GPU has nobody to share with
   CHECK_FALSE(assumed(translate(some + "fsdp: full_shard\n")));
 }
 
@@ -625,8 +626,9 @@ TEST_CASE("without sharding several GPUs have PyTorch's buckets, and one has non
     return value_at(translate(small_file, settings),
                     "strategy.zero_optimization.reduce_bucket_size");
   };
-  CHECK(bucket({}) == "13107200");
+  CHECK(bucket({{"cluster.node", "h100-8"}}) == "13107200");
   CHECK(bucket({{"cluster.node", "gh200-1"}}).empty());
+  CHECK(bucket({}).empty());
 }
 
 TEST_CASE("LLaMA-Factory's training by Megatron is refused", "[scenarios][sources]") {
