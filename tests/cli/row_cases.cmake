@@ -28,7 +28,7 @@ cli("only rows are exported" ARGS validate --export out CODE 2
 cli("rows with columns of other names" ARGS validate --rows ${table}
   SHELL "printf '%s\\n' '${columns},hardware,step_sec' 'a,${row},H100,1' >${table}
     \"$@\" 2>said; code=$?; rm ${table}; cat said; exit $code"
-  OUTPUT "^note: .*rows.csv:1: step_sec: is not read .did you mean \"step_s\"..\nnote: .*rows.csv:2: \"a\" has no measured figure; 1 of 1 rows have none\n")
+  OUTPUT "note: .*rows.csv:1: step_sec: is not read .did you mean \"step_s\"..\nnote: .*rows.csv:2: \"a\" has no measured figure; 1 of 1 rows have none\n")
 cli("rows with one id" ARGS validate --rows ${table} CODE 2
   SHELL "printf '%s\\n' '${columns},step_s' 'a,${row},1' 'b,${row},1' 'a,${row},2' >${table}
     ${run}"
