@@ -32,7 +32,7 @@ PythonValue as_number(const PythonValue& value, bool whole);
 PythonValue calculated(const std::string& sign, const PythonValue& a, const PythonValue& b);
 PythonValue compared(const std::string& sign, const PythonValue& a, const PythonValue& b);
 bool same_values(const PythonValue& a, const PythonValue& b);
-std::string joined(std::string left, const std::string& right);  // of paths
+std::string joined(const std::string& left, const std::string& right);  // of paths
 
 class Evaluation {
  public:
@@ -130,6 +130,9 @@ class Evaluation {
   std::optional<PythonValue> known_call(const std::string& name, const std::string& last,
                                         const std::vector<PythonValue>& told,
                                         const PythonValue& keywords);
+  std::optional<PythonValue> library_call(const std::string& name, const std::string& last,
+                                          const std::vector<PythonValue>& told,
+                                          const PythonValue& keywords);
   PythonValue returned(std::size_t scope, int line, const std::vector<PythonValue>& told,
                        const PythonValue& keywords);
   PythonValue returned(std::size_t scope, int line);

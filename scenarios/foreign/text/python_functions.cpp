@@ -184,6 +184,14 @@ std::optional<PythonValue> Evaluation::known_call(const std::string& name, const
     if (less.kind == Kind::unknown) return less;
     return truth_of(less) == (name == "min") ? told[0] : told[1];
   }
+  return library_call(name, last, told, keywords);
+}
+
+std::optional<PythonValue> Evaluation::library_call(const std::string& name,
+                                                    const std::string& last,
+                                                    const std::vector<PythonValue>& told,
+                                                    const PythonValue& keywords) {
+  const bool one = told.size() == 1;
   if ((name == "os.environ.get" || name == "os.getenv" || name == "getenv") && !told.empty() &&
       told[0].kind == Kind::text) {
     const PythonValue* named = keywords.at("default");

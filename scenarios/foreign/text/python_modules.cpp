@@ -53,8 +53,7 @@ PythonValue value_of_text(const std::string& text, bool quoted) {
     const PythonFile none;
     PythonTokens tokens{{PythonKind::number, line, 1}};
     std::erase(tokens[0].text, '_');
-    if (const PythonValue number = value_of(none, {}, tokens);
-        number.kind == PythonValue::Kind::number)
+    if (PythonValue number = value_of(none, {}, tokens); number.kind == PythonValue::Kind::number)
       return number;
   }
   return {.kind = PythonValue::Kind::text, .text = line};
@@ -117,6 +116,7 @@ PythonProgram read_python_program(std::string_view text, const std::string& file
     int line;
   };
   std::vector<Wanted> wanted;
+  wanted.reserve(program.file.imports.size());
   for (const PythonImport& each : program.file.imports) wanted.push_back({each, near, each.line});
   std::set<std::string> seen{near};
   for (std::size_t i = 0; i < wanted.size() && seen.size() <= most_modules; ++i) {

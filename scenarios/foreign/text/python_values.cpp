@@ -109,7 +109,7 @@ bool same_values(const PythonValue& a, const PythonValue& b) {
          std::ranges::equal(a.items, b.items, same_values);
 }
 
-std::string joined(std::string left, const std::string& right) {
+std::string joined(const std::string& left, const std::string& right) {
   return left.empty() || left.ends_with('/') ? left + right : left + "/" + right;
 }
 

@@ -38,7 +38,7 @@ Server server_of(MappedSource& source, const TrlGrpoWords& words) {
 // (vllm_device), 0.16 has nothing but a server.
 std::string mode_of(MappedSource& source, const TrlGrpoWords& words) {
   const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
-  const std::string said = source.text(trl("vllm_mode"));
+  std::string said = source.text(trl("vllm_mode"));
   if (!said.empty()) return said;
   bool apart = false;
   for (const std::string_view key : {"vllm_device", "vllm_server_host", "vllm_server_base_url"})

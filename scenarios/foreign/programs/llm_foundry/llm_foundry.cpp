@@ -175,7 +175,7 @@ void put_foundry_adapter(MappedSource& source) {
 
 // Returns fewer GPUs than a node has, where the whole batch is too small to be shared by all.
 GpusOfSource gpus_of_foundry(MappedSource& source, const SourceQuestion& question) {
-  const GpusOfSource launched = gpus_of(question);
+  GpusOfSource launched = gpus_of(question);
   const std::string micro = source.text("device_train_microbatch_size", "auto");
   const std::int64_t rows = micro == "auto"
                                 ? 1

@@ -367,11 +367,10 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
       for (const char* key : {"config", "config_params"})
         if (const PythonTokens* said = keyword_of(call, key)) {
           const PythonValue settings = value_of(file_, place_of(call), *said);
-          if (settings.kind == Kind::text)
-            put("deepspeed_config", settings, line_of(call, call.line));
-          else if (settings.kind == Kind::table)
+          const bool says = settings.kind == Kind::text;
+          if (settings.kind == Kind::table)
             add_deepspeed(settings, line_of(call, call.line));
-          else if (!question_.said.contains("deepspeed_config"))
+          else if (says || !question_.said.contains("deepspeed_config"))
             put("deepspeed_config", settings, line_of(call, call.line));
         }
     if (name == "FullyShardedDataParallel" || name == "FSDP" || name == "fully_shard")
