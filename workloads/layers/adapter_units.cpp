@@ -166,6 +166,23 @@ void put_masked_sums(AdapterRows& rows, double inputs, double results) {
 
 }  // namespace
 
+// Adds what products and streams of a method run, and returns the bytes that they keep for the
+// backward pass.
+static double put_method(AdapterRows& rows, const AdapterShape& shape, const AdapterMethod& method,
+                         bool grouped) {
+  double saved = 0;
+  for (const AdapterProduct& each : method.products) {
+    put_product(rows, shape, each, grouped);
+    if (is_way(each, AdapterSide::in, AdapterSide::rank))
+      saved += shape.width() * shape.tokens * shape.rank;
+  }
+  for (const AdapterStream& each : method.streams) {
+    put_stream(rows, shape, each);
+    if (each.keeps) saved += shape.width() * shape.numbers(each.sides);
+  }
+  return saved;
+}
+
 // What stands beside a frozen matrix: for LoRA down to the rank and up again, scaled and added to
 // what the matrix gives. Fused, the products themselves add.
 void LayerWriter::adapter(const Part& matrix) {
@@ -179,16 +196,7 @@ void LayerWriter::adapter(const Part& matrix) {
                            type,
                            stack.operators};
   AdapterRows rows;
-  double saved = 0;
-  for (const AdapterProduct& each : lora.method.products) {
-    put_product(rows, shape, each, stack.adapters.grouped);
-    if (is_way(each, AdapterSide::in, AdapterSide::rank))
-      saved += shape.width() * shape.tokens * shape.rank;
-  }
-  for (const AdapterStream& each : lora.method.streams) {
-    put_stream(rows, shape, each);
-    if (each.keeps) saved += shape.width() * shape.numbers(each.sides);
-  }
+  const double saved = put_method(rows, shape, lora.method, stack.adapters.grouped);
   const double inputs = shape.tokens * shape.in, results = shape.tokens * shape.out;
   if (fuses) {
     rows.forward.back().bytes += bytes_16 * results;  // read, and added to
@@ -208,6 +216,7 @@ void LayerWriter::adapter(const Part& matrix) {
   if (!fuses && shape.width() > bytes_16)
     widen_adapter(rows.forward, rows.backward, inputs, results);
   std::vector<double> tensors;
+  tensors.reserve(lora.method.tensors.size());
   for (const AdapterSides& sides : lora.method.tensors) tensors.push_back(shape.numbers(sides));
   const int owners = static_cast<int>(tensors.size());
   Unit& added =

@@ -98,10 +98,9 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
 // Liger's loss of preferences: pair after pair with the head, in the forward pass, which finds both
 // gradients as well.
 void loss_of_pairs(Unit& head, const Operators& all, double numbers, double pairs, double tokens,
-                   double vocabulary, double hidden) {
+                   double vocabulary) {
   const double chunk = tokens / pairs * vocabulary;
   head.forward.push_back(counted(all, Operator::cross_entropy_fused, tokens, vocabulary, pairs));
-  head.memory.saved += numbers * vocabulary * hidden;
   head.memory.forward = (numbers + 4 + 4) * chunk;
   head.memory.gradient = 0;
   head.backward = backward_of(head.forward, all);
@@ -236,7 +235,8 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   const double logits =
       t * v * (tensor.gathers_logits ? static_cast<double>(ranks_of_head(tensor)) : 1);
   if (job.compares_answers() && kind == CrossEntropy::fused) {
-    loss_of_pairs(head, stack.operators, numbers, static_cast<double>(job.micro_batch), t, v, h);
+    loss_of_pairs(head, stack.operators, numbers, static_cast<double>(job.micro_batch), t, v);
+    head.memory.saved += numbers * v * h;  // the head's gradient
   } else if (kind == CrossEntropy::fused) {
     // One chunk of logits, and both gradients, which are found in the forward pass already.
     const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));

@@ -82,7 +82,7 @@ std::string resolve_model(const Catalogue& data, const std::string& name) {
 }
 
 std::string unknown_id_text(const Catalogue& data, const std::string& id) {
-  const std::string hub = data.hub();
+  const std::string& hub = data.hub();
   return fmt::format(
       "\"{}\" is neither a model of the catalogue (`stepsim list models`), nor a folder or file "
       "here, nor in the local cache of Hugging Face{}",
