@@ -77,7 +77,7 @@ void leave_out_what_follows_node(std::vector<DifferingSetting>& settings) {
   });
 }
 
-// Where releases differ, what they say follows from them.
+// Drops settings that only follow from a release that differs, which carries them.
 void leave_out_what_follows_releases(const ScenarioSource& a, const ScenarioSource& b,
                                      std::vector<DifferingSetting>& settings) {
   const std::string front = fmt::format("{}.", releases_block);

@@ -49,7 +49,7 @@ void refuse_template(const std::string& text, const std::string& file) {
   }
 }
 
-// What is no YAML is said by those that read it next.
+// Returns nothing for a text that is no YAML: who reads it next says what is wrong with it.
 std::optional<WrappedSource> dialect_of(const Catalogue& data, const std::string& file) {
   std::optional<Document> document;
   try {

@@ -27,7 +27,7 @@ std::optional<NamedMachine> machine_in_name(const Catalogue& data, std::string_v
 std::optional<NamedMachine> gpu_in_name(const Catalogue& data, std::string_view name,
                                         std::uint32_t gpus);
 
-// What somebody calls a GPU, or a rented machine with GPUs.
+// This is a GPU, or a rented machine with GPUs, as somebody calls it.
 struct CalledGpu {
   std::string gpu{};         // as the catalogue calls it, whether it has it or not
   std::uint32_t count = 0;   // of the rented machine; 0: no machine is named
@@ -36,8 +36,8 @@ struct CalledGpu {
 // Returns nothing where it is the name of no GPU that is known.
 std::optional<CalledGpu> called_gpu(const Catalogue& data, std::string_view said);
 
-// So many GPUs that are called so, 0: as many as the rented machine has, else one. Nothing where
-// the catalogue has none of them.
+// Returns a machine of so many GPUs of that name; 0: as many as the rented machine has, else one.
+// Returns nothing where the catalogue has none of them.
 std::optional<NamedMachine> machine_called(const Catalogue& data, std::string_view said,
                                            std::uint32_t gpus);
 

@@ -34,8 +34,8 @@ std::string number_at(std::string_view text) {
   return is_release(number) ? number : "";
 }
 
-// What stands behind a package's name: quotes, extras in brackets, a sign, a number. Bounds from
-// below name no release.
+// Reads the release after a package's name: quotes, extras in brackets, a sign, a number. Bounds
+// from below name no release.
 std::string number_behind(std::string_view rest) {
   std::size_t at = 0;
   if (!rest.empty() && rest.front() == '[') at = std::min(rest.find(']'), rest.size() - 1) + 1;

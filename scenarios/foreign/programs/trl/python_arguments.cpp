@@ -469,7 +469,7 @@ void PythonArguments::add_deepspeed(const PythonValue& settings, int line) {
         put_text("offload", "true", line);
 }
 
-// Where the program itself cuts its rows: what its tokenizer is told, else a name that says it.
+// Finds where the program itself cuts its rows: by what its tokenizer is told, else by a name.
 void PythonArguments::add_cut(const std::vector<PythonCall>& calls) {
   for (const char* key : {"max_length", "max_seq_length", "model_max_length"})
     if (seen_.contains(key) || question_.said.contains(key)) return;
@@ -502,7 +502,7 @@ void PythonArguments::add_cut(const std::vector<PythonCall>& calls) {
                           : PythonTokens{{PythonKind::number, said->second, 1}}),
              tokens.front().line + question_.first_line - 1);
       }
-  // What goes in and what comes out, cut apart.
+  // Inputs and outputs may be cut each by itself.
   const auto argument = [&](const char* name) {
     const auto place = file_.arguments.find(name);
     if (const auto said = question_.said.find(name); said != question_.said.end())

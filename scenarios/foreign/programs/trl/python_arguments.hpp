@@ -1,5 +1,5 @@
-// What the constructors of a Python program are told, under the names that a command line of TRL
-// has for it.
+// Reads what the constructors of a Python program are told, under the names that a command line of
+// TRL has for it.
 #pragma once
 
 #include <set>
