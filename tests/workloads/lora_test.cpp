@@ -346,6 +346,17 @@ TEST_CASE("each method and each way to run adapters costs what its code does", "
     CHECK(dora.saved > plain.saved);
     CHECK(dora.host > plain.host);
   }
+  SECTION("DoRA multiplies frozen weights once more where there is dropout alone") {
+    const auto of_dropout = [&](const char* method) {
+      step.strategy.lora.method = adapter_called(method);
+      step.strategy.lora.dropout = 0;
+      const double without = work_of(step).seconds;
+      step.strategy.lora.dropout = 0.1;
+      return work_of(step).seconds - without;
+    };
+    const double lora = of_dropout("lora");
+    CHECK(of_dropout("dora") > 1.5 * lora);
+  }
   SECTION("LoRA out of its file is LoRA") {
     step.strategy.lora.method = adapter_called("lora");
     CHECK(work_of(step).seconds == plain.seconds);

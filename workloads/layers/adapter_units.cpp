@@ -169,9 +169,10 @@ void put_masked_sums(AdapterRows& rows, double inputs, double results) {
 // Adds what products and streams of a method run, and returns the bytes that they keep for the
 // backward pass.
 static double put_method(AdapterRows& rows, const AdapterShape& shape, const AdapterMethod& method,
-                         bool grouped) {
+                         bool grouped, bool dropout) {
   double saved = 0;
   for (const AdapterProduct& each : method.products) {
+    if (each.dropout && !dropout) continue;
     put_product(rows, shape, each, grouped);
     if (is_way(each, AdapterSide::in, AdapterSide::rank))
       saved += shape.width() * shape.tokens * shape.rank;
@@ -196,7 +197,8 @@ void LayerWriter::adapter(const Part& matrix) {
                            type,
                            stack.operators};
   AdapterRows rows;
-  const double saved = put_method(rows, shape, lora.method, stack.adapters.grouped);
+  const double saved =
+      put_method(rows, shape, lora.method, stack.adapters.grouped, lora.dropout > 0);
   const double inputs = shape.tokens * shape.in, results = shape.tokens * shape.out;
   if (fuses) {
     rows.forward.back().bytes += bytes_16 * results;  // read, and added to

@@ -23,7 +23,8 @@ AdapterProduct read_adapter_product(const Table& table) {
   AdapterProduct product{.name = table.text("name"),
                          .sides = read_sides(table, "sides"),
                          .detached = table.flag_or("detached", false),
-                         .frozen = table.flag_or("frozen", false)};
+                         .frozen = table.flag_or("frozen", false),
+                         .dropout = table.flag_or("dropout", false)};
   if (product.sides.size() != 3)
     table.problem("sides", "a product has three sides: rows, depth and width");
   product.sides.resize(3, AdapterSide::one);

@@ -25,6 +25,7 @@ struct AdapterProduct {
   AdapterSides sides;     // [rows x depth] times [depth x width]
   bool detached = false;  // it has no backward pass
   bool frozen = false;    // one of its operands has no gradient
+  bool dropout = false;   // it runs only where there is dropout
 
   friend bool operator==(const AdapterProduct&, const AdapterProduct&) = default;
 };
