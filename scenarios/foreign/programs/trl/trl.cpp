@@ -79,6 +79,12 @@ bool has_adapters(MappedSource& source) {
   const std::string mode = first_word_of(source, {"train_mode", "train_type", "finetune_mode"});
   if (mode == "full") return false;
   if (source.on("use_peft") || mode.find("lora") != std::string::npos) return true;
+  if (source.on("load_in_4bit") && !source.says("use_peft")) {
+    source.result().assumptions.push_back(
+        {"adapters", "LoRA", "matrices of 4 bits cannot be trained, so adapters are; none are said",
+         "--set use_peft=false"});
+    return true;
+  }
   if (source.says("use_peft") || !source.says("lora_r") ||
       source.whole("lora_r", 0, 0, most_lora_rank) == 0)
     return false;

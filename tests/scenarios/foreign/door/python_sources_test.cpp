@@ -278,4 +278,76 @@ TEST_CASE("keys of older releases, and machines out of batches", "[scenarios][so
   }));
 }
 
+TEST_CASE("adapters that a condition leaves out are not taken", "[scenarios][sources]") {
+  const Repository own;
+  const std::string text =
+      "parser.add_argument('--use_lora', action='store_true')\nargs = parser.parse_args()\n"
+      "config = LoraConfig(r=4)\n" +
+      model + "if args.use_lora:\n    model = get_peft_model(model, config)\n" + trainer;
+  own.with("a.py", text).with("a.sh", "python a.py --use_lora\n").with("b.sh", "python a.py\n");
+  CHECK(value_at(own.read("a.sh"), "strategy.lora.rank") == "4");
+  CHECK(value_at(own.read("b.sh"), "strategy.lora.rank").empty());
+  CHECK(value_at(own.read("a.py"), "strategy.lora.rank").empty());
+}
+
+TEST_CASE("a class of the program's own is not TRL's by its name", "[scenarios][sources]") {
+  const Repository own;
+  const std::string rows = "loader = DataLoader(data, batch_size=3)\n" + model +
+                           "x = tokenizer(text, max_length=512, truncation=True)\n"
+                           "optimizer = Adam(model.parameters())\n";
+  own.with("sft.py",
+           "class SFTTrainer:\n  def fit(self):\n    loss = self.step()\n    loss.backward()\n");
+  own.with("a.py", "from sft import SFTTrainer\n" + rows +
+                       "t = SFTTrainer(model=model, optim=optimizer)\nt.fit()\n"
+                       "parser.add_argument('--max_epochs', type=int, default=2)\n"
+                       "args = parser.parse_args()\n");
+  const Translation read = own.read("a.py");
+  CHECK(value_at(read, "job.micro_batch") == "3");
+  CHECK(value_at(read, "job.sequence") == "512");
+  CHECK(value_at(read, "job.epochs") == "2");
+  CHECK(value_at(read, "strategy.cross_entropy") == "logits");
+  CHECK(value_at(read, "strategy.checkpointing") == "none");
+  own.with("split.py", rows +
+                           "for part in batch.split(micro_rows):\n  loss.backward()\n"
+                           "micro_rows = 2\n");
+  CHECK_THAT(own.refusal("split.py"), Contains("--set gradient_accumulation_steps="));
+  CHECK(value_at(own.read("split.py", {{"gradient_accumulation_steps", "4"}}),
+                 "job.gradient_accumulation") == "4");
+  own.with("grpo.py", rows +
+                          "def train_with_grpo():\n  loss = f(advantages)\n  loss.backward()\n"
+                          "train_with_grpo()\n");
+  CHECK_THAT(own.refusal("grpo.py"), Contains("learns from answers which it generates"));
+  own.with("text.py",
+           "'''\nUsage:\n    accelerate launch --num_processes 4 --mixed_precision bf16 \\\\\n"
+           "        text.py --rows 3\n'''\n" +
+               rows + "loss.backward()\n");
+  CHECK(value_at(own.read("text.py"), "cluster.gpus_per_node") == "4");
+  own.with("queue.sh", "#SBATCH --gres=\"gpu:a6000:1\"\npython text.py\n");
+  CHECK(value_at(own.read("queue.sh"), "cluster.node") == "a6000-1");
+  own.with("b.py", "class SFTTrainer(trl.SFTTrainer):\n  pass\n" + model +
+                       "t = SFTTrainer(model=model, args=SFTConfig(max_length=300))\n");
+  CHECK(value_at(own.read("b.py"), "strategy.cross_entropy") == "fused");
+}
+
+TEST_CASE("a file of which most keys are strange is of nobody's program", "[scenarios][sources]") {
+  const Repository own;
+  const std::string text =
+      "base_model: mistralai/Mistral-7B-v0.1\nnum_epochs: 3\nrows_of_batch: 4\n"
+      "floats: fp16\nadapter_settings: {kind: x, size: 8}\nreport: {project: y, every: 3}\n";
+  own.with("a.yaml", text);
+  CHECK_THAT(own.refusal("a.yaml"), Contains("give the program") && Contains("--from axolotl"));
+  CHECK(value_at(own.read("a.yaml", {{"source.kind", "axolotl"}}), "job.method") == "sft");
+  own.with("own.yaml", "base_model: mistralai/Mistral-7B-v0.1\nnum_epochs: 3\nuse_lora: true\n");
+  CHECK_THAT(own.refusal("own.yaml"), Contains("looks like nothing"));
+  own.with("b.yaml",
+           "model_name_or_path: Qwen/Qwen2.5-7B\noutput_dir: o\ntrain_batch_size: 8\n"
+           "per_device_train_batch_size: 2\n");
+  CHECK(value_at(own.read("b.yaml"), "job.micro_batch") == "2");
+  own.with("c.json", R"({"model_name_or_path": "Qwen/Qwen2.5-7B", "train_file": "d.jsonl",
+                         "output_dir": "o", "load_in_4bit": true})");
+  const Translation few_bits = own.read("c.json");
+  CHECK(value_at(few_bits, "strategy.lora.quantised") == "nf4");
+  CHECK(assumes(few_bits, "adapters"));
+}
+
 }  // namespace stepsim
