@@ -7,6 +7,7 @@
 
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/table/source_question.hpp"
+#include "scenarios/read/anchor.hpp"
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/taken.hpp"
 #include "scenarios/rules/unknown_differences.hpp"
@@ -40,6 +41,8 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("accelerate", accelerate_setting);
   add("model", "model");
   add("budget", "job.budget");
+  add("anchor", anchor_setting);
+  if (options.has("no-anchor")) settings.emplace_back(no_anchor_setting, "true");
   for (const auto& [name, value] : options.values) {
     if (name != "release") continue;
     const std::size_t equals = value.find('=');
@@ -85,16 +88,17 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
 }
 
 std::string taken_in_brief(const Scenario& scenario) {
-  std::string text = fmt::format("taken: {}\n", taken_line(taken_of(scenario)));
-  const auto keys = mapped(scenario.unmodelled, [](const UnmodelledKey& each) {
-    return each.why.empty() ? each.key : fmt::format("{} ({})", each.key, each.why);
-  });
-  if (!keys.empty()) text += fmt::format("not modelled: {}\n", fmt::join(keys, "; "));
-  const auto whats = mapped(scenario.assumptions, [](const Assumption& each) {
-    return fmt::format("{} ({})", each.what, each.taken);
-  });
-  if (!whats.empty()) text += fmt::format("assumed: {}\n", fmt::join(whats, ", "));
-  return text;
+  std::vector<std::string> whats, anchors;
+  for (const Assumption& each : scenario.assumptions)
+    if (each.what == anchored_constants)
+      anchors.push_back(each.taken);
+    else
+      whats.push_back(each.what);
+  const auto keys = mapped(scenario.unmodelled, [](const UnmodelledKey& each) { return each.key; });
+  std::vector<std::string> parts = anchors;
+  if (!whats.empty()) parts.push_back(fmt::format("not in the file: {}", fmt::join(whats, ", ")));
+  if (!keys.empty()) parts.push_back(fmt::format("not modelled: {}", fmt::join(keys, ", ")));
+  return parts.empty() ? "" : fmt::format("{}\n", fmt::join(parts, "; "));
 }
 
 std::string notes_text(const Scenario& scenario) {

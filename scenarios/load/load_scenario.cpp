@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/read/anchor.hpp"
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "scenarios/read/scenario_reader.hpp"
@@ -118,46 +119,13 @@ void add_translation(const Translation& source, Scenario& scenario) {
   scenario.notes.insert(scenario.notes.begin(), notes.begin(), notes.end());
 }
 
-// Writes a setting as a title has it, in one line: "cluster: h100-8".
-std::string short_change(const Setting& setting) {
-  constexpr std::string_view node = "{node: ";
-  std::string value = setting.second;
-  if (setting.first == "cluster" && value.starts_with(node) && value.ends_with('}'))
-    value = value.substr(node.size(), value.size() - node.size() - 1);
-  for (char& c : value)
-    if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = ' ';
-  return fmt::format("{}: {}", setting.first, value);
-}
-
-// A title may speak of machine, sharding or length: what is set over the file stands in its place.
-void retitle(Document& document, const std::string& file, std::span<const Setting> settings) {
-  constexpr std::size_t most = 3;
-  std::vector<std::string> changes;
-  for (const Setting& setting : settings) {
-    const std::string& key = setting.first;
-    if (key == "name") return;
-    if (changes_scenario(key) && !names_constant(key) && key != "job.budget" &&
-        !key.starts_with("scenario."))
-      changes.push_back(short_change(setting));
-  }
-  if (changes.empty()) return;
-  const std::size_t more = changes.size() - std::min(changes.size(), most);
-  changes.resize(changes.size() - more);
-  document.set("name",
-               yaml_quoted(fmt::format("{} with {}{}", std::filesystem::path(file).stem().string(),
-                                       fmt::join(changes, ", "),
-                                       more > 0 ? fmt::format(" and {} more", more) : "")));
-}
-
-}  // namespace
-
-Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
+Scenario load_as_drawn(const Catalogue& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
   const std::string file = find_scenario(data, path_or_name);
   const auto source = is_trace(file) ? std::nullopt : translate_source(data, file, settings);
   Document document = source ? document_of(*source) : open_scenario(file);
   for (const auto& [key, value] : settings)
-    if (changes_scenario(key) || (!source && key != source_kind_setting))
+    if (changes_scenario(key) || (!source && key != source_kind_setting && !is_anchor_setting(key)))
       apply(document, key, value);
   if (source) keep_lines(*source, document);
   retitle(document, file, settings);
@@ -177,6 +145,24 @@ Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
     std::vector<Problem> problems = blame(error.problems(), settings);
     throw UserError(source ? in_words_of_source(std::move(problems), *source) : problems);
   }
+}
+
+}  // namespace
+
+Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
+                       std::span<const Setting> settings, const MaybeDraw& draw) {
+  if (draw && draw->after) return load_as_drawn(data, path_or_name, settings, draw);
+  std::shared_ptr<const Anchor> anchor = named_anchor(data, settings);
+  if (has_usual_anchors(data, settings)) {
+    Scenario scenario = load_as_drawn(data, path_or_name, settings, {});
+    anchor = usual_anchor(data, scenario);
+    if (!anchor && !draw) return scenario;
+  }
+  if (!anchor) return load_as_drawn(data, path_or_name, settings, draw);
+  const MaybeDraw after = anchored(*anchor, draw);
+  Scenario scenario = load_as_drawn(data, path_or_name, settings, after);
+  apply_anchor(*anchor, after, scenario);
+  return scenario;
 }
 
 }  // namespace stepsim
