@@ -4,7 +4,6 @@
 #include <string>
 
 #include "analysis/studies/explain/explain.hpp"
-#include "cli/result_kinds.hpp"
 
 namespace stepsim {
 

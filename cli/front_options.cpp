@@ -1,7 +1,5 @@
 #include "cli/front_options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

@@ -5,8 +5,6 @@
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/outcome/interval.hpp"
-#include "analysis/studies/outcome/open_values.hpp"
-#include "cli/result_kinds.hpp"
 
 namespace stepsim {
 

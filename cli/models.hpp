@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "cli/result_kinds.hpp"
 #include "workloads/model/model.hpp"
 
 namespace stepsim {

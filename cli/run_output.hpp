@@ -9,7 +9,6 @@
 #include "analysis/studies/outcome/open_values.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "cli/job_cost.hpp"
-#include "cli/result_kinds.hpp"
 #include "scenarios/foreign/logs/trainer_log.hpp"
 
 namespace stepsim {

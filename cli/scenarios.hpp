@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/result_kinds.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/scenario.hpp"
 

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <new>
-#include <stdexcept>
 #include <utility>
 
 #include "sim/base/error.hpp"

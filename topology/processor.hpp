@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "sim/base/config.hpp"
 #include "sim/base/constant.hpp"
@@ -13,8 +12,7 @@ namespace stepsim {
 struct Processor {
   std::string name;
   std::string title;
-  Constant<Ratio> core_speed;            // as of Host
-  std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
+  Constant<Ratio> core_speed;  // as of Host
 
   friend bool operator==(const Processor&, const Processor&) = default;
 };

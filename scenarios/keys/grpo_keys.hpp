@@ -2,7 +2,6 @@
 // otherwise, its defaults.
 #pragma once
 
-#include <array>
 #include <span>
 #include <string_view>
 

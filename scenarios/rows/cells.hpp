@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "scenarios/rows/measured.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 

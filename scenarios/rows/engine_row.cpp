@@ -1,7 +1,5 @@
 #include "scenarios/rows/engine_row.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,7 +1,5 @@
 #include "scenarios/rows/machine_cells.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "sim/base/units.hpp"
-#include "sim/traffic.hpp"
 #include "workloads/strategy/stack.hpp"
 #include "workloads/strategy/strategy.hpp"
 

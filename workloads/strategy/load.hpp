@@ -4,7 +4,6 @@
 
 #include "workloads/model/model.hpp"
 #include "workloads/strategy/job.hpp"
-#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

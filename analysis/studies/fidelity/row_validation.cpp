@@ -11,7 +11,6 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/read/scenario_reader.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {

@@ -1,7 +1,6 @@
 #include "analysis/studies/fidelity/stretch_fit.hpp"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "analysis/studies/explain/carriers.hpp"

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "sim/base/units.hpp"
-
 namespace stepsim {
 
 struct RunTimeline {

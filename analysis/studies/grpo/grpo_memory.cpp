@@ -10,7 +10,6 @@
 #include "analysis/studies/grpo/kept_answers.hpp"
 #include "workloads/grpo/sync.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
-#include "workloads/sharding/states.hpp"
 #include "workloads/step/step.hpp"
 
 namespace stepsim {

@@ -1,7 +1,5 @@
 #include "scenarios/foreign/logs/trainer_log.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "scenarios/foreign/launch/launches.hpp"
 #include "scenarios/foreign/wrapped/wrapped_source.hpp"

@@ -8,7 +8,6 @@
 //    step of the clock, which SimGrid announces before it changes any load.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
