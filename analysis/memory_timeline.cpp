@@ -1,6 +1,7 @@
 #include "analysis/memory_timeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <utility>

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
@@ -14,6 +16,8 @@
 #include "cli/source_options.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/table.hpp"
+#include "sim/run_file.hpp"
 
 namespace stepsim {
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analysis/studies/explain/explain.hpp"
+#include "cli/result_kinds.hpp"
 
 namespace stepsim {
 

@@ -1,5 +1,7 @@
 #include "cli/front_options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // `kernels` prints single kernels, predicted beside measured.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "analysis/studies/fidelity/kernel_tables.hpp"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +38,6 @@ constexpr std::array commands{
     Command{"plan", "how to split a job over a machine: the best plans, and how sure that is",
             plan_command},
     Command{"merge", "the table of a sweep out of its shards", merge_command},
-    Command{"anchor", "let predictions learn from a run that you have: its log", anchor_command},
     Command{"explain", "why one step takes longer than another: by setting and by cause",
             explain_command},
     Command{"diff", "which settings of two scenarios differ, and where each comes from",

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cli/result_kinds.hpp"
 #include "workloads/model/model.hpp"
 
 namespace stepsim {

@@ -5,6 +5,7 @@
 
 #include "analysis/studies/plan/plan_search.hpp"
 #include "cli/job_cost.hpp"
+#include "cli/result_kinds.hpp"
 
 namespace stepsim {
 

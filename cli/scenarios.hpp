@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/result_kinds.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/scenario.hpp"
 

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 
+#include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/table/source_question.hpp"
-#include "scenarios/read/anchor.hpp"
 #include "scenarios/read/releases.hpp"
-#include "scenarios/read/taken.hpp"
 #include "scenarios/rules/unknown_differences.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -40,8 +39,6 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("accelerate", accelerate_setting);
   add("model", "model");
   add("budget", "job.budget");
-  add("anchor", anchor_setting);
-  if (options.has("no-anchor")) settings.emplace_back(no_anchor_setting, "true");
   for (const auto& [name, value] : options.values) {
     if (name != "release") continue;
     const std::size_t equals = value.find('=');
@@ -87,14 +84,9 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
 }
 
 std::string taken_in_brief(const Scenario& scenario) {
-  std::vector<std::string> whats, anchors;
-  for (const Assumption& each : scenario.assumptions)
-    if (each.what == anchored_constants)
-      anchors.push_back(each.taken);
-    else
-      whats.push_back(each.what);
+  const auto whats = mapped(scenario.assumptions, [](const Assumption& each) { return each.what; });
   const auto keys = mapped(scenario.unmodelled, [](const UnmodelledKey& each) { return each.key; });
-  std::vector<std::string> parts = anchors;
+  std::vector<std::string> parts;
   if (!whats.empty()) parts.push_back(fmt::format("not in the file: {}", fmt::join(whats, ", ")));
   if (!keys.empty()) parts.push_back(fmt::format("not modelled: {}", fmt::join(keys, ", ")));
   return parts.empty() ? "" : fmt::format("{}\n", fmt::join(parts, "; "));

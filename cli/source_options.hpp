@@ -39,12 +39,6 @@ inline constexpr std::array source_options{
     OptionSpec{"release", "PROGRAM=VERSION",
                "the release of a framework, such as trl=0.14: `stepsim list releases`; repeats", 0,
                true},
-    OptionSpec{
-        "anchor", "FILE",
-        "what a measured run says of the constants: a file of `stepsim anchor` (default: the "
-        "one of this machine and stack in the folder anchors of a catalogue over the "
-        "installed one, such as ~/.config/stepsim/anchors)"},
-    OptionSpec{"no-anchor", "", "constants as the catalogue states them"},
     OptionSpec{"budget", "N",
                "operations that a step is written as at most (job.budget); what takes more is "
                "refused beforehand"}};
@@ -67,8 +61,8 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
 
 // Writes what was taken for a file of another program, for the first screen; "" when nothing was.
 std::string assumptions_text(std::span<const Assumption> assumptions);
-// Writes in a line each what was taken, what is not modelled with its effect, and what the file
-// does not hold.
+// Writes the same in a line, by name: "not in the file: length of rows; not modelled:
+// peft_use_dora".
 std::string taken_in_brief(const Scenario& scenario);
 // Writes what was read and changes nothing, is not modelled, or is unusual: a line each, a blank
 // one before.

@@ -1,5 +1,7 @@
 #include "cli/sweep_files.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <string_view>

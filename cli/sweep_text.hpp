@@ -1,10 +1,12 @@
 // A sweep as a person or a program reads it.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "analysis/studies/sweep/sweep_search.hpp"
 #include "analysis/studies/sweep/sweep_what_ifs.hpp"
+#include "cli/result_kinds.hpp"
 #include "cli/sweep_notes.hpp"
 
 namespace stepsim {

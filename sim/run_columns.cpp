@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>

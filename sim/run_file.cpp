@@ -5,6 +5,7 @@
 
 #include <array>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "sim/base/error.hpp"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "sim/base/whole_file.hpp"
 #include "topology/catalog.hpp"

@@ -7,7 +7,7 @@ Processor read_processor(const Table& table) {
   processor.name = table.text("name");
   processor.title = table.text("title");
   processor.core_speed = table.table("host").constant<Ratio>("core_speed");
-  table.texts_or("measured_as");  // words of measurement tables, which their readers ask for
+  processor.measured_as = table.texts_or("measured_as");
   return processor;
 }
 

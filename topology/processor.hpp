@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/base/config.hpp"
 #include "sim/base/constant.hpp"
@@ -12,7 +13,8 @@ namespace stepsim {
 struct Processor {
   std::string name;
   std::string title;
-  Constant<Ratio> core_speed;  // as of Host
+  Constant<Ratio> core_speed;            // as of Host
+  std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
 
   friend bool operator==(const Processor&, const Processor&) = default;
 };

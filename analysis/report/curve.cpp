@@ -16,6 +16,13 @@ void for_stretches(const Curve& curve, double end, const Visit& visit) {
 
 }  // namespace
 
+double area(const Curve& curve, double end) {
+  double sum = 0;
+  for_stretches(curve, end,
+                [&](double from, double to, double value) { sum += (to - from) * value; });
+  return sum;
+}
+
 Curve averaged(const Curve& curve, double end, std::size_t bins) {
   if (curve.times.size() <= bins || end <= 0) return curve;
   const double width = end / static_cast<double>(bins);

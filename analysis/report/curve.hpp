@@ -16,4 +16,7 @@ struct Curve {
 // curve where it has no more points than that.
 Curve averaged(const Curve& curve, double end, std::size_t bins);
 
+// Returns the area under the curve until `end`.
+double area(const Curve& curve, double end);
+
 }  // namespace stepsim

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/record.hpp"
@@ -12,10 +13,8 @@
 namespace stepsim {
 
 struct PageStep {
-  std::string label;                   // what the reader called it
-  const Run* run = nullptr;            // lives longer than the page is made
-  std::string taken{};                 // what the scenario was read as, in a line
-  std::vector<std::string> missing{};  // from time or memory, with the effect of each
+  std::string label;         // what the reader called it
+  const Run* run = nullptr;  // lives longer than the page is made
 };
 
 struct Page {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/sweep/sweep_reading.hpp"
 #include "sim/base/lists.hpp"

@@ -1,6 +1,7 @@
 // This writes a sweep as a part of a page.
 #pragma once
 
+#include "analysis/report/page.hpp"
 #include "analysis/studies/sweep/sweep_what_ifs.hpp"
 
 namespace stepsim {

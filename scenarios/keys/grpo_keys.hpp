@@ -2,6 +2,7 @@
 // otherwise, its defaults.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 

@@ -5,21 +5,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <optional>
 
 #include "scenarios/foreign/door/sources.hpp"
-#include "scenarios/read/anchor.hpp"
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/yaml_text.hpp"
 #include "sim/run_file.hpp"
 #include "topology/catalog.hpp"
-#include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -85,19 +81,6 @@ std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Settin
   return problems;
 }
 
-// A model with a tower of its own for images is counted without it, and without their tokens.
-void add_images(const Catalogue& data, Scenario& scenario) {
-  const std::string& name = scenario.model.name;
-  if (!is_on(data, model_shelf, name)) return;
-  const std::string title = open_entry(data, model_shelf, name).root().text_or("title", "");
-  if (title.find("text tower") == std::string::npos) return;
-  scenario.unmodelled.push_back(
-      {"images", "",
-       "the text tower alone is counted: with images the real step is slower, 1.3 to 2 times, and "
-       "needs more memory",
-       false});
-}
-
 // Adds what the file of another program says besides its keys.
 void add_translation(const Translation& source, Scenario& scenario) {
   append(scenario.files, source.files);
@@ -119,23 +102,21 @@ void add_translation(const Translation& source, Scenario& scenario) {
   scenario.notes.insert(scenario.notes.begin(), notes.begin(), notes.end());
 }
 
-Scenario load_as_drawn(const Catalogue& data, const std::string& path_or_name,
+}  // namespace
+
+Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
   const std::string file = find_scenario(data, path_or_name);
   const auto source = is_trace(file) ? std::nullopt : translate_source(data, file, settings);
   Document document = source ? document_of(*source) : open_scenario(file);
   for (const auto& [key, value] : settings)
-    if (changes_scenario(key) || (!source && key != source_kind_setting && !is_anchor_setting(key)))
+    if (changes_scenario(key) || (!source && key != source_kind_setting))
       apply(document, key, value);
   if (source) keep_lines(*source, document);
-  retitle(document, file, settings);
   let_settings_stand(document, settings);
   try {
     Scenario scenario = read_scenario(data, std::move(document), draw, {});
-    if (source) {
-      add_translation(*source, scenario);
-      add_images(data, scenario);
-    }
+    if (source) add_translation(*source, scenario);
     for (SaidKey& said : scenario.said)
       if (was_set(said.path, settings)) said.origin = {.source = "--set"};
     if (file != path_or_name && data.is_overlay(file))
@@ -145,24 +126,6 @@ Scenario load_as_drawn(const Catalogue& data, const std::string& path_or_name,
     std::vector<Problem> problems = blame(error.problems(), settings);
     throw UserError(source ? in_words_of_source(std::move(problems), *source) : problems);
   }
-}
-
-}  // namespace
-
-Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
-                       std::span<const Setting> settings, const MaybeDraw& draw) {
-  if (draw && draw->after) return load_as_drawn(data, path_or_name, settings, draw);
-  std::shared_ptr<const Anchor> anchor = named_anchor(data, settings);
-  if (has_usual_anchors(data, settings)) {
-    Scenario scenario = load_as_drawn(data, path_or_name, settings, {});
-    anchor = usual_anchor(data, scenario);
-    if (!anchor && !draw) return scenario;
-  }
-  if (!anchor) return load_as_drawn(data, path_or_name, settings, draw);
-  const MaybeDraw after = anchored(*anchor, draw);
-  Scenario scenario = load_as_drawn(data, path_or_name, settings, after);
-  apply_anchor(*anchor, after, scenario);
-  return scenario;
 }
 
 }  // namespace stepsim

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "sim/base/config.hpp"
 #include "sim/base/lists.hpp"

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "scenarios/read/entries.hpp"
@@ -144,6 +145,20 @@ void check_releases(const Catalogue& data, const Table& root) {
       block->problem(program, fmt::format("expected numbers with dots, such as {}, found \"{}\"",
                                           assumed_release(data, program), said));
   }
+}
+
+std::string releases_text(const Catalogue& data, const Scenario& scenario) {
+  std::vector<std::string> words;
+  const std::string front = fmt::format("{}.", releases_block);
+  for (const SaidKey& said : scenario.said)
+    if (said.path.starts_with(front))
+      words.push_back(fmt::format("{} {}", said.path.substr(front.size()), said.text));
+  if (!words.empty() || !is_on(data, stack_shelf, scenario.stack.name))
+    return fmt::format("{}", fmt::join(words, ", "));
+  const Document stack = open_entry(data, stack_shelf, scenario.stack.name);
+  const std::vector<std::string> programs = stack.root().texts_or(releases_block);
+  if (programs.empty()) return "";
+  return fmt::format("{} {} (assumed)", programs.front(), assumed_release(data, programs.front()));
 }
 
 const KeyFacts& release_facts(std::string_view program) {

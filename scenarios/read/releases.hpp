@@ -49,6 +49,9 @@ std::vector<std::string> release_lines(const Table& file);
 // Notes names and numbers in the scenario's block that are none.
 void check_releases(const Catalogue& data, const Table& root);
 
+// Writes "trl 0.14, transformers 4.48", as the scenario or a file beside it says, or "trl 1.10
+// (assumed)" of the stack's own program; "" for stacks whose releases are not told apart.
+std::string releases_text(const Catalogue& data, const Scenario& scenario);
 // Returns the facts of a key of the block, which is a program's name.
 const KeyFacts& release_facts(std::string_view program);
 // Returns whether the value came from a release, and not from who wrote the scenario.

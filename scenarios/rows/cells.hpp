@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scenarios/rows/measured.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 

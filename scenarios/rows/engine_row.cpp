@@ -1,5 +1,7 @@
 #include "scenarios/rows/engine_row.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "scenarios/rows/machine_cells.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -1,6 +1,7 @@
 // These know letters and digits of ASCII, the same in every locale.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

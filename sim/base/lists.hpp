@@ -8,6 +8,7 @@
 #include <ranges>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace stepsim {

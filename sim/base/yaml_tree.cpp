@@ -13,6 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/base/plain_yaml.hpp"
+
 namespace stepsim::detail {
 namespace {
 
@@ -213,8 +215,8 @@ class DocumentStarts : public YAML::EventHandler {
 // The parser takes the first of several documents and leaves the rest, so we look whether a second
 // one begins. It also accepts a quote that is never closed, unless the document has an explicit
 // end.
-Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
-                const std::string& path) {
+Node parse_any_yaml(std::string_view text, const std::string& file, Notes& notes,
+                    const std::string& path) {
   const std::string language = file.ends_with(".json") ? "JSON" : "YAML";
   const std::string closed = fmt::format("{}{}...\n", text, text.ends_with('\n') ? "" : "\n");
   try {
@@ -234,6 +236,12 @@ Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
     throw UserError(
         {{file, error.mark.line + 1, "", fmt::format("is no valid {}: {}", language, error.msg)}});
   }
+}
+
+Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
+                const std::string& path) {
+  if (auto plain = parse_plain_yaml(text)) return *std::move(plain);
+  return parse_any_yaml(text, file, notes, path);
 }
 
 }  // namespace stepsim::detail

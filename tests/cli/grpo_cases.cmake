@@ -32,7 +32,7 @@ refused("engine beside a learner" "--set;job.vllm_tensor_parallel_size=4" "no no
 refused("too many engines" "--set;job.vllm_num_engines=24" "24 engines of 2 GPUs: 20 find room")
 refused("short packs" "--set;job.pack_length=10000" "10000 is shorter than a prompt and its response \\(2048 \\+ 8192\\)")
 refused("indivisible hpz" "--set;job.deepspeed_zpg=8" "8 does not divide 20 learners \\(the default is 8\\)")
-cli("grpo with fewer learners than the default partition" ARGS run --full @ROOT@/tests/cli/grpo-small.yaml --set job.num_learners_per_node=[4]
+cli("grpo with fewer learners than the default partition" ARGS run @ROOT@/tests/cli/grpo-small.yaml --set job.num_learners_per_node=[4]
     --set job.deepspeed_zpg=null OUTPUT "note: job.deepspeed_zpg is not set: 4, as its default of 8 does not divide 4 learners")
 refused("too few responses" "--set;job.num_unique_prompts_rollout=2" "2 x 8 responses are fewer than 20 learners: some would have none")
 refused("more learners than GPUs" "--set;job.num_learners_per_node=[5]" "5 learners on a node of 4 GPUs")
@@ -66,9 +66,9 @@ refused("own weights beside learners" "--set;engine=transformers;${in_turn};--se
   "Hugging Face generate generates with the learners' weights: colocated")
 cli("grpo learners as a share" ARGS ${production} --set job.learner_gpus=0.2 --set job.num_learners_per_node=null
   OUTPUT "16 learners, 32 engines of 2 GPUs")
-cli("grpo a part at a time" ARGS run --full ppo-70b --faster 0 OUTPUT "8 learners, 4 engines of 2 GPUs.*learners wait for a batch.*fits")
+cli("grpo a part at a time" ARGS run ppo-70b --faster 0 OUTPUT "8 learners, 4 engines of 2 GPUs.*learners wait for a batch.*fits")
 cli("grpo a slow engine" ARGS ${production} "--set;cluster.slow_gpus=[{rank: 1, speed: 0.5}, {rank: 2, speed: 0.5}]" OUTPUT "step time")
-cli("grpo lengths of a file" ARGS run --full @ROOT@/tests/cli/grpo-small.yaml "--set;job.response_lengths={type: empirical, list: lengths.txt}"
+cli("grpo lengths of a file" ARGS run @ROOT@/tests/cli/grpo-small.yaml "--set;job.response_lengths={type: empirical, list: lengths.txt}"
   OUTPUT "step time")
 cli("grpo lengths of a file that has words" ARGS run @ROOT@/tests/cli/grpo-small.yaml
   "--set;job.response_lengths={type: empirical, list: grpo-small.yaml}" CODE 2
@@ -88,7 +88,7 @@ cli("grpo goodput of nodes that fail" ARGS ${production} "--set;job.failures.mtb
   OUTPUT "goodput +9[0-9].[0-9] % of the time of a run whose nodes fail: [0-9.]+ % writes a checkpoint every [0-9]+ steps?, [0-9.]+ % is done again")
 cli("grpo engines that fail" ARGS run @ROOT@/tests/cli/grpo-small.yaml "--set;job.failures.engine_mtbf=1 min" "--set;job.failures.engine_start=30 s" --faster 0
   OUTPUT "failures +of engines: [0-9]+ in the run, [0-9.]+ expected in the steps measured; where none fails a step takes [0-9.]+ m?s")
-cli("grpo engines that fail too seldom to be seen" ARGS run --full @ROOT@/tests/cli/grpo-small.yaml "--set;job.failures.engine_mtbf=1 h" --faster 0
+cli("grpo engines that fail too seldom to be seen" ARGS run @ROOT@/tests/cli/grpo-small.yaml "--set;job.failures.engine_mtbf=1 h" --faster 0
   OUTPUT "failures +of engines: [01] in the run.*warning: 0.0[0-9]+ failures of engines are expected in the steps measured, which say little of what failures cost; job.measured_steps: [0-9]+ has 10")
 cli("grpo goodput as JSON" ARGS ${production} "--set;job.failures.mtbf=6000 h" --json KEYS goodput saving_share lost_share down_share save_steps)
 refused("misspelt key" "--set;job.vllm_tensor_paralel_size=2"
@@ -145,7 +145,7 @@ cli("plan of a GRPO job with states" HEAVY ARGS plan @ROOT@/tests/cli/grpo-small
 cli("grpo of a NeMo-RL file of a model with Mamba-2" ARGS run @WORK@/own.yaml --samples 0 --faster 0
   SHELL "sed 's|Qwen/Qwen2.5-0.5B|nvidia/NVIDIA-Nemotron-Nano-9B-v2|' @ROOT@/tests/cli/settings/nemo.yaml >@WORK@/own.yaml; \"$@\""
   OUTPUT "nemotron-nano-9b-v2 on 1 x h100-8.*8 engines of 1 GPU, in turn on the same GPUs.*fits")
-cli("grpo of a model with latent attention" HEAVY ARGS run --full ai2-olmo2-32b --set model=moonlight-16b-a3b --faster 0
+cli("grpo of a model with latent attention" HEAVY ARGS run ai2-olmo2-32b --set model=moonlight-16b-a3b --faster 0
   OUTPUT "step time .*an engine's cache holds 1438613 tokens: ")
 cli("grpo misspelt constant of an engine" ARGS ${production} --set engine.sync.cal=20ms CODE 2 ERROR_MATCHES "no constant of this cluster or stack is called so")
 cli("grpo sweep with intervals and the three moments" ARGS sweep @ROOT@/tests/cli/grpo-small.yaml --vary cluster.nodes=2,4 --samples 2 --json
@@ -155,7 +155,7 @@ cli("grpo claim" ARGS check grpo-claim.yaml CODE 1 SHELL "cd @ROOT@/tests/cli &&
   OUTPUT "supported +100 % .*engines-of-four-gpus-cannot-stand-there.*refuted +0 % .*steps-per-second.*bound by")
 cli("check of the time of a grpo job that does not fit" HEAVY ARGS check "A takes over 1 s" grpo-32b-two-learners-oom --draws 1
   OUTPUT "supported .*A.step_time is ")
-cli("a sync by Gloo inside one node" ARGS run --full grpo-tulu-8b-8h100 --set job.vllm_sync_backend=gloo --set "job.num_learners_per_node=[1]"
+cli("a sync by Gloo inside one node" ARGS run grpo-tulu-8b-8h100 --set job.vllm_sync_backend=gloo --set "job.num_learners_per_node=[1]"
   --set job.vllm_num_engines=1 --set strategy.offload.optimizer=cpu --samples 0 --faster 0 OUTPUT "1 learner, 1 engine.*\nstep time +[0-9.]+")
 
 # ---- what would make a job fit ----

@@ -10,8 +10,8 @@ cli("plan as JSON" ARGS ${small_plan} --json
   KEYS goal plans cannot_fit cannot_be_best replayed best/0/plan best/0/settings best/0/step_time_s best/0/first_share
        best/4/peak_memory_bytes second/won second/cause)
 cli("plan with what is set and what is kept" ARGS ${small_plan} --set strategy.tensor_parallel.size=2
-  --where "strategy.checkpointing == \"full\"" --top 2 OUTPUT "TP 2.*checkpointing full.*\n2  .*TP 2.*checkpointing full")
-cli("plan with stages that somebody set" ARGS ${small_plan} --set strategy.pipeline_parallel.size=2 --top 1 OUTPUT "PP 2")
+  --where "strategy.checkpointing == \"full\"" --top 2 OUTPUT "tensor 2.*checkpointing full.*\n2  .*tensor 2.*checkpointing full")
+cli("plan with stages that somebody set" ARGS ${small_plan} --set strategy.pipeline_parallel.size=2 --top 1 OUTPUT "stages 2")
 cli("plan says over how many GPUs experts are" ARGS plan qwen3-30b-a3b --cluster superpod-h100 --nodes 2 --global-batch 64 --samples 0
   --where "strategy.pipeline_parallel.size == 1 and strategy.tensor_parallel.size == 1" --top 1 OUTPUT "data 16, experts over [0-9]+, micro-batch")
 cli("plan over numbers of nodes" ARGS plan llama-3.2-1b --cluster superpod-h100 --nodes 1,2 --global-batch 32 --goal cost --price 2

@@ -17,10 +17,10 @@ precision_refused("exponents of blocks on a GPU that came before them" h100-8 mx
   "precision: h100-sxm has no units for products of mxfp8; these have: b200, b300, gb10, gb200, gb300, mi355x, rtx-5080, rtx-5090, rtx-pro-6000")
 precision_refused("NVIDIA's 4 bits on a GPU of AMD" mi355x-8 nvfp4 ""
   "precision: mi355x has no units for products of nvfp4; these have: b200, b300, gb10, gb200, gb300, rtx-5080, rtx-5090, rtx-pro-6000")
-cli("8 bits that recomputation forgets" ARGS run --full @WORK@/own.yaml --samples 0 --faster 0
+cli("8 bits that recomputation forgets" ARGS run @WORK@/own.yaml --samples 0 --faster 0
   SHELL "sed 's|mi300x-8|h100-8|; s|{zero: 3}|{zero: fsdp, precision: fp8-delayed, checkpointing: full}|; s|deepspeed-hf-rocm|fsdp2-eager|; s|^measured.*||' @ROOT@/tests/cli/tiny.yaml >@WORK@/own.yaml; \"$@\""
   OUTPUT "\nnote: fp8-delayed holds for the first forward pass alone where layers are computed again: ")
-cli("8 bits that recomputation by operators ends" ARGS run --full @WORK@/own.yaml --samples 0 --faster 0
+cli("8 bits that recomputation by operators ends" ARGS run @WORK@/own.yaml --samples 0 --faster 0
   SHELL "sed 's|mi300x-8|h100-8|; s|{zero: 3}|{zero: fsdp, precision: fp8-delayed, checkpointing: operators}|; s|deepspeed-hf-rocm|fsdp2-eager|; s|^measured.*||' @ROOT@/tests/cli/tiny.yaml >@WORK@/own.yaml; \"$@\""
   OUTPUT "\nnote: fp8-delayed: PyTorch's recomputation by operators calls the modules outside of their autocast")
 cli("a precision is an entry of the catalogue" ARGS show fp8-tensorwise

@@ -96,14 +96,6 @@ if(STEPSIM_PYTHON)
   add_test(NAME cli/printable COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_printable.py
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/printable)
   set_tests_properties(cli/printable PROPERTIES LABELS "cli;quick;heavy")
-  file(GLOB files_of_others ${CMAKE_CURRENT_LIST_DIR}/axolotl/*.yaml ${CMAKE_CURRENT_LIST_DIR}/scripts/*.sh ${CMAKE_CURRENT_LIST_DIR}/scripts/*.yaml
-    ${CMAKE_CURRENT_LIST_DIR}/scripts/dpo.arguments.json)
-  list(FILTER files_of_others EXCLUDE REGEX "/(two|ppo)[.]")
-  add_test(NAME cli/screen COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_screen.py
-    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/screen ${files_of_others})
-  add_test(NAME cli/advice COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_advice.py
-    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/advice)
-  set_tests_properties(cli/screen cli/advice PROPERTIES LABELS "cli;quick;heavy")
 endif()
 
 # ---- files that are there already, and their rights ----

@@ -1,6 +1,8 @@
 // These are walks through the members of a node.
 #pragma once
 
+#include "workloads/collectives/collectives.hpp"
+
 namespace stepsim {
 
 // Member at place k of a walk through `count` members that begins at `first` and then swings to

@@ -1,6 +1,7 @@
 // This writes what one stage of a pipeline does in a turn, whoever shards its parameters.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "workloads/pipeline/pipeline.hpp"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/base/units.hpp"
+#include "sim/traffic.hpp"
 #include "workloads/strategy/stack.hpp"
 #include "workloads/strategy/strategy.hpp"
 

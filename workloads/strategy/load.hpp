@@ -4,6 +4,7 @@
 
 #include "workloads/model/model.hpp"
 #include "workloads/strategy/job.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

@@ -1,5 +1,9 @@
 #include "workloads/strategy/stack.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "sim/base/lists.hpp"
 #include "sim/base/words.hpp"
 #include "workloads/strategy/defaults.hpp"
@@ -66,16 +70,19 @@ Stack::HostCosts read_host(const Table& host) {
           .file_read = host.constant<BytesPerSecond>("file_read")};
 }
 
-// Readers of published runs ask for these, each by itself.
-void accept_row_words(const Table& table) {
-  for (const std::string_view key :
-       {"measured_as", "learners_named", "must_say", "experts_recompute"})
-    table.texts_or(key);
-  if (table.has("selective_is")) table.choice("selective_is", {"modules", "operators", "layers"});
-  table.integer_or("interleaves", 0, 0, 64);
-}
-
 }  // namespace
+
+RowVocabulary read_row_vocabulary(const Table& table) {
+  RowVocabulary words;
+  words.measured_as = table.texts_or("measured_as");
+  words.learners_named = table.texts_or("learners_named");
+  if (table.has("selective_is"))
+    words.selective_is = table.choice("selective_is", {"modules", "operators", "layers"});
+  words.must_say = table.texts_or("must_say");
+  words.interleaves = table.integer_or("interleaves", 0, 0, 64);
+  words.experts_recompute = table.texts_or("experts_recompute");
+  return words;
+}
 
 Stack read_stack(const Table& table) {
   Stack stack;
@@ -86,7 +93,7 @@ Stack read_stack(const Table& table) {
   table.texts_or("releases");  // of programs that it runs, which the defaults ask for
   if (table.has("vendor")) stack.vendor = table.choice("vendor", {"amd", "nvidia"});
   read_defaults(table, "");
-  accept_row_words(table);
+  read_row_vocabulary(table);
   stack.host = read_host(table.table("host"));
   const Table kernels = table.table("kernels");
   stack.kernels = {.gemm = kernels.constant<Ratio>("gemm"),

@@ -1,5 +1,7 @@
 #include "analysis/studies/explain/setting_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -209,6 +211,10 @@ SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds 
   result.exact = plan.exact();
   result.replays = times.replays();
   return result;
+}
+
+std::string to_text(const DifferingSetting& setting) {
+  return fmt::format("{}: {} in A, {} in B", setting.key, setting.text_a, setting.text_b);
 }
 
 namespace {

@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/studies/explain/setting_mixtures.hpp"
 #include "analysis/studies/predict/footprint.hpp"
 #include "sim/base/record.hpp"
+#include "sim/ideal.hpp"
 #include "sim/process/worker.hpp"
 
 namespace stepsim {
@@ -54,6 +56,9 @@ using MixedReplay = std::function<Seconds(const Joined&)>;
 // `a` and `b` are the two steps, which are replayed already.
 SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds a, Seconds b,
                          const MixedReplay& replayed, const SettingOptions& options);
+
+// Writes "strategy.zero: 3 in A, 2 in B".
+std::string to_text(const DifferingSetting& setting);
 
 // Returns the rows for machines, and for pages.
 Records settings_records(const SettingRows& settings);

@@ -90,6 +90,17 @@ ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t se
   return plan;
 }
 
+ShapleyPlan plan_pair(std::size_t players, std::uint64_t seed, std::size_t number) {
+  ShapleyPlan plan;
+  plan.players = players;
+  RandomSequence sequence{seed};
+  for (std::size_t i = 0; i < number; ++i) sequence.order(players);
+  std::set<Coalition> known;
+  add_pair(plan, known, sequence.order(players));
+  plan.coalitions.assign(known.begin(), known.end());
+  return plan;
+}
+
 std::vector<std::vector<double>> pair_values(const ShapleyPlan& plan,
                                              std::span<const double> worth) {
   const auto worth_of = [&](Coalition coalition) {

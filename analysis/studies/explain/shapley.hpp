@@ -31,6 +31,9 @@ struct ShapleyPlan {
 // smaller one, and others behind them.
 ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed);
 
+// Plans the pair of orders with this number alone: the first, if 0, of those that the seed makes.
+ShapleyPlan plan_pair(std::size_t players, std::uint64_t seed, std::size_t number);
+
 // Returns what each pair of a plan's orders says of each player.
 std::vector<std::vector<double>> pair_values(const ShapleyPlan& plan,
                                              std::span<const double> worth);

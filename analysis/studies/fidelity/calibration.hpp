@@ -1,6 +1,7 @@
 // A calibration chooses the free constants of one stack so that predictions meet its measured rows.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #include "analysis/studies/fidelity/row_order.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string_view>

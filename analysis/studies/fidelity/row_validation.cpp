@@ -11,6 +11,7 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/read/scenario_reader.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
@@ -192,7 +193,7 @@ std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
       compare(row, answer, result);
     };
   }
-  return predict_all(tasks, question.samples, question.seed, question.like);
+  return predict_all(tasks, question.samples, question.seed);
 }
 
 std::vector<MemoryErrors> memory_errors(std::span<const PredictedRow> rows) {

@@ -1,6 +1,7 @@
 #include "analysis/studies/fidelity/stretch_fit.hpp"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "analysis/studies/explain/carriers.hpp"

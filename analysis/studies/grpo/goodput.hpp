@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sim/base/units.hpp"
+
 namespace stepsim {
 
 struct RunTimeline {

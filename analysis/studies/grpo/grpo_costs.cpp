@@ -1,7 +1,9 @@
 #include "analysis/studies/grpo/grpo_costs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include "analysis/studies/grpo/kept_answers.hpp"
 #include "sim/base/lists.hpp"
@@ -9,6 +11,7 @@
 #include "workloads/grpo/sync.hpp"
 #include "workloads/pipeline/stages.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
+#include "workloads/sharding/states.hpp"
 #include "workloads/step/step.hpp"
 #include "workloads/strategy/mesh.hpp"
 

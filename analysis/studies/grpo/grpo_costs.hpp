@@ -1,10 +1,12 @@
 // These replays find the time that the learners' training step and a weight sync take.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "analysis/breakdown.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"

@@ -10,6 +10,7 @@
 #include "analysis/studies/grpo/kept_answers.hpp"
 #include "workloads/grpo/sync.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
+#include "workloads/sharding/states.hpp"
 #include "workloads/step/step.hpp"
 
 namespace stepsim {

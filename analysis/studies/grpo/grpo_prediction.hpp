@@ -2,8 +2,10 @@
 // and whether it fits.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/studies/grpo/goodput.hpp"

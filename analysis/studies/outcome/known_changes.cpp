@@ -113,23 +113,6 @@ std::string said_stack(const Scenario& scenario) {
   return place == scenario.said.end() ? "" : place->text;
 }
 
-// Between nodes a second copy on each keeps gathers inside. With the optimizer on the host its
-// threads count: launchers start a rank with one.
-std::vector<Setting> ways_across_nodes(const Scenario& scenario) {
-  const Strategy& s = scenario.strategy;
-  const std::uint32_t each = scenario.cluster.gpus_per_node();
-  std::vector<Setting> ways;
-  if (scenario.cluster.nodes > 1 && each > 1 && !scenario.grpo) {
-    if (s.sharding == Sharding::zero3 && s.zero.hpz == 1)
-      ways.emplace_back("strategy.zero_optimization.zero_hpz_partition_size", std::to_string(each));
-    if (s.sharding == Sharding::fsdp) ways.emplace_back(sharding_key, "hsdp");
-  }
-  const int share = scenario.cluster.node.host.cores / static_cast<int>(std::max(each, 1u));
-  if (s.optimizer_place == Offload::cpu && s.offload.threads > 0 && s.offload.threads < share)
-    ways.emplace_back("strategy.offload.threads", std::to_string(share));
-  return ways;
-}
-
 // Returns the change with the rows of a step as they are, where that comes out even.
 KnownChange micro_batch_change(const Job& job, const char* micro_batch) {
   if (auto settings = with_micro_batch(job, micro_batch); !settings.empty()) return {settings};
@@ -137,12 +120,9 @@ KnownChange micro_batch_change(const Job& job, const char* micro_batch) {
           std::stod(micro_batch) / static_cast<double>(job.micro_batch)};
 }
 
-// Returns whether a change of the key is one of this run: the stack can share so, and there is more
-// than one GPU to share among; there are adapters, which a key of theirs would make.
-bool applies(const Scenario& scenario, std::string_view key, const std::string& value) {
-  if (key == sharding_key)
-    return scenario.cluster.ranks() > 1 && has_sharding(scenario.stack, value);
-  return !key.starts_with("strategy.lora.") || scenario.strategy.lora.rank > 0;
+// Returns whether the stack can share so, and there is more than one GPU to share among.
+bool can_shard(const Scenario& scenario, const std::string& zero) {
+  return scenario.cluster.ranks() > 1 && has_sharding(scenario.stack, zero);
 }
 
 std::string rows_text(double rows) {
@@ -157,7 +137,7 @@ std::vector<KnownChange> known_changes(const Catalogue& data, const Scenario& sc
   std::vector<KnownChange> all;
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
-      if (applies(scenario, key, value)) all.push_back({{{key, value}}});
+      if (key != sharding_key || can_shard(scenario, value)) all.push_back({{{key, value}}});
   };
   for (const char* each : micro_batches) all.push_back(micro_batch_change(scenario.job, each));
   add(surest_ways);
@@ -178,7 +158,7 @@ std::vector<std::vector<Setting>> same_job_changes(const Catalogue& data,
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
       if (const Setting setting{key, value};
-          !says_so(keys, setting) && applies(scenario, key, value))
+          !says_so(keys, setting) && (key != sharding_key || can_shard(scenario, value)))
         all.push_back({setting});
   };
   add(surest_ways);
@@ -194,7 +174,6 @@ std::vector<std::vector<Setting>> same_job_changes(const Catalogue& data,
       if (auto settings = with_micro_batch(scenario.job, each); !settings.empty())
         all.push_back(std::move(settings));
   add(further_ways);
-  add(ways_across_nodes(scenario));
   if (std::string fused = with_fused_kernels(data, said_stack(scenario)); !fused.empty())
     all.push_back({{"stack", std::move(fused)}});
   return all;

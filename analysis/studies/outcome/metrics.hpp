@@ -2,6 +2,7 @@
 // search and of a claim.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

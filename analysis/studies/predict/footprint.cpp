@@ -11,6 +11,7 @@
 #include "workloads/sharding/saving.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
 #include "workloads/sharding/setup.hpp"
+#include "workloads/sharding/states.hpp"
 
 namespace stepsim {
 namespace {

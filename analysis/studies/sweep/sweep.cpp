@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/read/scenario_catalog.hpp"

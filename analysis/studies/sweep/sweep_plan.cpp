@@ -9,6 +9,7 @@
 #include "analysis/studies/sweep/expression.hpp"
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/read/entries.hpp"
+#include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

@@ -1,7 +1,6 @@
 #include "scenarios/foreign/door/sources.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -88,28 +87,6 @@ void name_cells(const std::vector<CodeCell>& cells, Translation& translation) {
   }
 }
 
-// A file is recognised by few keys: where most of the others mean nothing to that program, it is of
-// somebody's own, and defaults of the program would be taken for it in silence.
-void refuse_foreign_keys(const OpenedSource& opened, const SourceQuestion& question,
-                         const Translation& translation) {
-  constexpr std::size_t many = 5;
-  if (opened.script || !said(question.settings, source_kind_setting).empty()) return;
-  std::vector<std::string> strange;
-  for (const SourceKey& key : translation.keys)
-    if (key.fate == KeyFate::unknown) strange.push_back(key.key);
-  const std::size_t all = translation.keys.size();
-  if (strange.size() < many || 2 * strange.size() <= all) return;
-  const std::size_t number = strange.size();
-  strange.resize(many);
-  throw UserError(
-      {{opened.file, 0, "",
-        fmt::format("looks like {}, but {} of its {} keys are none of that program's ({}, ...): "
-                    "settings of a program of your own are read with it: give the program, or the "
-                    "script that starts it; --from {} reads the file all the same",
-                    opened.kind->title, number, all, fmt::join(strange, ", "),
-                    opened.kind->name)}});
-}
-
 }  // namespace
 
 bool is_script(const std::string& file) {
@@ -152,7 +129,6 @@ std::optional<Translation> translate_source(const Catalogue& data, const std::st
   try {
     refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
-    refuse_foreign_keys(opened, question, translation);
     keep_allocator(question, translation);
     tell_unknown_counts(question, translation);
     for (const UnknownArgument& each : opened.unknown)

@@ -19,7 +19,6 @@ struct TrainerLog {
   std::optional<Range> spread{};             // of single lines, eight of ten
   std::optional<double> tokens_per_second_per_gpu{};
   std::optional<double> memory{};  // bytes of a GPU
-  MemoryKind memory_kind = MemoryKind::unsaid;
 };
 
 // Reads a whole file, or a single line that somebody copied. Throws UserError with `name` when

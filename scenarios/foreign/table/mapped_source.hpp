@@ -13,6 +13,7 @@
 #include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/foreign/table/translation.hpp"
 #include "sim/base/config.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

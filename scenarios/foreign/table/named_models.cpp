@@ -223,15 +223,6 @@ std::string_view family_in(std::string_view entry) {
   return entry.substr(0, static_cast<std::size_t>(end - entry.begin()));
 }
 
-// Three letters may end another word: "cutegpt" is none of the family of gpt-neox.
-bool says_family(std::string_view family, const std::string& name) {
-  const std::string small = in_small_letters(name);
-  const std::size_t at = small.find(family);
-  constexpr std::size_t short_word = 3;
-  return family.size() >= short_word && at != std::string::npos &&
-         (family.size() > short_word || at == 0 || !is_letter(small[at - 1]));
-}
-
 SizeInName sizes_in(const std::string& name) {
   static const std::regex with_experts(R"((\d+(?:\.\d+)?)b-?a(\d+(?:\.\d+)?)b)", std::regex::icase),
       many(R"((\d+)x(\d+(?:\.\d+)?)b)", std::regex::icase);
@@ -297,7 +288,8 @@ std::optional<NamedModel> model_of_size(const Catalogue& data,
       constexpr std::int64_t long_enough = 131072;
       // A model that somebody trains today has layers of the usual kind.
       if (model.positions != Positions::rotary || model.norms == Norms::once) continue;
-      const bool kin = says_family(family_in(entry), name);
+      const bool kin = family_in(entry).size() > 2 &&
+                       in_small_letters(name).find(family_in(entry)) != std::string::npos;
       // A family has its own widths and words, so its size may be farther off.
       if (!model.mixer && model.experts.has_value() == wanted.experts() &&
           apart < farthest * (kin ? 2 : 1))

@@ -1,6 +1,7 @@
 #include "scenarios/foreign/table/source_question.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/entries.hpp"

@@ -4,13 +4,16 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scenarios/assumption.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include "scenarios/foreign/text/python_values.hpp"
 

@@ -1,5 +1,7 @@
 #include "scenarios/foreign/text/python_syntax.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <vector>
 
 #include "sim/base/letters.hpp"
 

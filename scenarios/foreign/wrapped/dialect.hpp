@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "scenarios/foreign/launch/launches.hpp"
 #include "scenarios/foreign/wrapped/wrapped_source.hpp"

@@ -8,6 +8,7 @@
 //    step of the clock, which SimGrid announces before it changes any load.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -102,6 +102,7 @@ TEST_CASE("what a release says has the release as its origin", "[releases]") {
       {}, {});
   CHECK(scenario.strategy.checkpointing == Checkpointing::none);
   CHECK(scenario.strategy.cross_entropy == CrossEntropy::logits);
+  CHECK(releases_text(data, scenario) == "trl 0.14");
   const auto keys = resolved_keys(scenario);
   const auto place = std::ranges::find(keys, "strategy.checkpointing", &ResolvedKey::path);
   REQUIRE(place != keys.end());

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"

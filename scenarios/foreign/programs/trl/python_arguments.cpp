@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -73,15 +74,11 @@ bool PythonArguments::is_listed(std::string_view list, const std::string& name) 
 std::string PythonArguments::known_base(const std::string& name) const {
   std::vector<std::string> open{name};
   for (std::size_t i = 0; i < open.size() && i < 30; ++i) {
-    // A class of the program's own may have the name of one of TRL.
-    const auto own = std::ranges::find(file_.classes, open[i], &PythonClass::name);
-    const bool derives_from_same_name =
-        own != file_.classes.end() && std::ranges::find(own->bases, open[i]) != own->bases.end();
-    if (is_listed("trainers", open[i]) && (own == file_.classes.end() || derives_from_same_name))
-      return open[i];
+    if (is_listed("trainers", open[i])) return open[i];
     if (const auto alias = file_.aliases.find(open[i]); alias != file_.aliases.end())
       open.push_back(alias->second);
-    if (own != file_.classes.end()) open.insert(open.end(), own->bases.begin(), own->bases.end());
+    for (const PythonClass& type : file_.classes)
+      if (type.name == open[i]) open.insert(open.end(), type.bases.begin(), type.bases.end());
   }
   return "";
 }
@@ -108,9 +105,8 @@ int PythonArguments::line_of(const PythonCall& call, int line) const {
 }
 
 // Returns the calls that a run comes to: those of functions that nothing names stand last, and are
-// left out of modules; those under a condition that does not hold are left out. Adapters are off
-// where all that would put them on is left out.
-std::vector<PythonCall> PythonArguments::live_calls() {
+// left out of modules; those under a condition that does not hold are left out.
+std::vector<PythonCall> PythonArguments::live_calls() const {
   std::set<std::string> named;
   std::vector<bool> live(file_.scopes.size(), false);
   std::vector<std::size_t> open;
@@ -135,11 +131,6 @@ std::vector<PythonCall> PythonArguments::live_calls() {
     }
   }
   std::vector<PythonCall> calls = calls_in(file_, [](const std::string&) { return true; });
-  const auto puts_adapters_on = [](const PythonCall& call) {
-    return last_part_of(call.name) == "get_peft_model" ||
-           keyword_of(call, "peft_config") != nullptr;
-  };
-  adapters_off_ = std::ranges::any_of(calls, puts_adapters_on);
   std::erase_if(calls, [&](const PythonCall& call) {
     const auto runs = holds_at(file_, call.scope, call.guard);
     if (!call.only_if.empty()) {
@@ -149,7 +140,6 @@ std::vector<PythonCall> PythonArguments::live_calls() {
     }
     return (runs && !*runs) || (!live[call.scope] && file_.scopes[call.scope].module != 0);
   });
-  adapters_off_ = adapters_off_ && std::ranges::none_of(calls, puts_adapters_on);
   std::stable_partition(calls.begin(), calls.end(),
                         [&](const PythonCall& call) { return live[call.scope]; });
   return calls;
@@ -168,7 +158,6 @@ void PythonArguments::add_calls() {
   });
   for (const PythonCall& call : calls) add(call);
   if (trainer_.empty()) add_loop(calls);
-  if (trainer_.empty() && unread_) throw UserError({*unread_});
   if (trainer_.empty()) return;
   add_settings_classes();
   // Settings of transformers handed to a trainer of TRL keep their own defaults.
@@ -183,7 +172,6 @@ void PythonArguments::add(const PythonCall& call) {
   if (name == "LoraConfig" || name == "AdaLoraConfig" || name == "get_peft_model")
     return add_adapter(call);
   if (is_listed("other_adapters", name)) {
-    if (adapters_off_) return;
     put_text("use_peft", "true", line_of(call, call.line));
     return put_text("other_adapter", yaml_quoted(name), line_of(call, call.line));
   }
@@ -273,7 +261,6 @@ void PythonArguments::add_model(const PythonCall& call) {
 }
 
 void PythonArguments::add_adapter(const PythonCall& call) {
-  if (adapters_off_) return;
   put_text("use_peft", "true", line_of(call, call.line));
   for (const auto& keyword : call.keywords) {
     const std::string& name = keyword.name;
@@ -301,20 +288,17 @@ void PythonArguments::add_trainer(const PythonCall& call) {
   const std::string name = last_part_of(call.name);
   const std::string known = known_base(name);
   const bool defined = holds(file_.classes, name, &PythonClass::name);
-  if (known.empty() && (defined || !settings_)) {
+  if (known.empty() && (defined || !settings_) && !is_listed("trainers", name)) {
     const bool settings = std::ranges::any_of(file_.classes, [&](const PythonClass& type) {
       return std::ranges::any_of(type.bases, [&](const std::string& base) {
         return base.ends_with("TrainingArguments") || is_listed("settings", base);
       });
     });
-    if (defined || !settings) {  // the class may have a loop of its own
-      if (!unread_)
-        unread_ = {question_.file, line_of(call, call.line), "",
-                   fmt::format("{} is no trainer of transformers or TRL, nor derived from one "
-                               "here: what it does is not read",
-                               name)};
-      return;
-    }
+    if (defined || !settings)
+      throw UserError({{question_.file, line_of(call, call.line), "",
+                        fmt::format("{} is no trainer of transformers or TRL, nor derived from one "
+                                    "here: what it does is not read",
+                                    name)}});
   }
   trainer_ = name;
   known_ = known.empty() ? "Trainer" : known;
@@ -369,13 +353,11 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
            last_part_of(call.name) == "initialize";
   });
   if (!wraps && lightning == calls.end()) return;
-  if (backward != calls.end()) refuse_reinforcement(*backward);
   loop_ = true;
   trainer_ = own_loop;
   known_ = own_loop;
   trainer_line_ = backward != calls.end() ? line_of(*backward, backward->line)
                                           : line_of(*lightning, lightning->line);
-  add_micro_batches(calls);
   for (const PythonCall& call : calls) {
     const std::string name = last_part_of(call.name);
     if (name == "DataLoader" || name == "StatefulDataLoader") add_loader(call);
@@ -395,60 +377,14 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
       put_text("fsdp", "full_shard", line_of(call, call.line));
     if (name == "autocast") put_text("bf16", "true", line_of(call, call.line));
   }
-  add_named("gradient_accumulation_steps", "accumulation_names");
-  add_named("num_train_epochs", "epoch_names");
-}
-
-// A loop that learns from answers of its own spends its time on these, which are not read out of
-// it.
-void PythonArguments::refuse_reinforcement(const PythonCall& backward) const {
-  const PythonScope& scope = file_.scopes[backward.scope];
-  const auto tells = [&](const std::string& text) {
-    return std::ranges::any_of(words_.texts("reinforcement_words"), [&](const std::string& word) {
-      return in_small_letters(text).find(word) != std::string::npos;
-    });
-  };
-  const bool own = tells(scope.name) ||
-                   std::ranges::any_of(scope.statements, [&](const PythonStatement& statement) {
-                     return std::ranges::any_of(statement.tokens, [&](const PythonToken& token) {
-                       return token.kind == PythonKind::name && tells(token.text);
-                     });
-                   });
-  if (own)
-    throw UserError({{question_.file, line_of(backward, backward.line), "",
-                      "is a loop of its own that learns from answers which it generates, and these "
-                      "are not read; GRPO of TRL, verl, OpenRLHF, NeMo-RL, ms-swift, slime and "
-                      "open-instruct is"}});
-}
-
-// Takes what a variable of one of these names says, or an argument.
-void PythonArguments::add_named(const std::string& key, std::string_view names) {
-  for (const std::string& name : words_.texts(names)) {
+  // Accumulation that a variable says.
+  for (const std::string& name : words_.texts("accumulation_names")) {
     const PythonValue value = value_of(
         file_, {0, 0, -1},
         {{PythonKind::name, "args", 0}, {PythonKind::sign, ".", 0}, {PythonKind::name, name, 0}});
     const PythonValue plain = value_of(file_, {0, 0, -1}, {{PythonKind::name, name, 0}});
     for (const PythonValue* each : {&value, &plain})
-      if (each->kind == Kind::number) put(key, *each, trainer_line_);
-  }
-}
-
-// Rows of the loader that a step splits: how many parts that makes hangs on the ranks too, which
-// the program counts as it runs.
-void PythonArguments::add_micro_batches(const std::vector<PythonCall>& calls) {
-  for (const PythonCall& call : calls) {
-    if (last_part_of(call.name) != "split" || call.positional.empty()) continue;
-    const PythonTokens& rows = call.positional.front();
-    if (std::ranges::none_of(rows, [](const PythonToken& token) {
-          return in_small_letters(token.text).find("micro") != std::string::npos;
-        }))
-      continue;
-    const int line = line_of(call, call.line);
-    add_value("per_device_train_batch_size", rows, call, call.line);
-    if (seen_.insert("gradient_accumulation_steps").second)
-      unknown_.push_back({"gradient_accumulation_steps",
-                          {"", line, "how many micro-batches a step is split into",
-                           "gradient_accumulation_steps"}});
+      if (each->kind == Kind::number) put("gradient_accumulation_steps", *each, trainer_line_);
   }
 }
 

@@ -2,7 +2,6 @@
 // TRL has for it.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/text/python_modules.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 
 namespace stepsim {
 
@@ -44,9 +42,6 @@ class PythonArguments {
   void add_trainer(const PythonCall& call);
   void add_settings_classes();
   void add_loop(const std::vector<PythonCall>& calls);
-  void add_named(const std::string& key, std::string_view names);
-  void refuse_reinforcement(const PythonCall& backward) const;
-  void add_micro_batches(const std::vector<PythonCall>& calls);
   void add_optimizer(const PythonCall& call);
   void add_loader(const PythonCall& call);
   void add_lightning(const PythonCall& call);
@@ -56,7 +51,7 @@ class PythonArguments {
   bool is_lightning(const PythonCall& call) const;
   std::string known_base(const std::string& name) const;
   bool is_listed(std::string_view list, const std::string& name) const;
-  std::vector<PythonCall> live_calls();
+  std::vector<PythonCall> live_calls() const;
   int line_of(const PythonCall& call, int line) const;
 
   const PythonProgram& program_;
@@ -70,8 +65,7 @@ class PythonArguments {
   int trainer_line_ = 0;
   std::int64_t devices_ = 0;
   bool model_ = false, settings_ = false, loop_ = false, finds_matrices_ = false, rewards_ = false,
-       of_transformers_ = false, adapters_off_ = false;
-  std::optional<Problem> unread_{};  // of a trainer that nothing is known of
+       of_transformers_ = false;
 };
 
 }  // namespace stepsim

@@ -79,12 +79,6 @@ bool has_adapters(MappedSource& source) {
   const std::string mode = first_word_of(source, {"train_mode", "train_type", "finetune_mode"});
   if (mode == "full") return false;
   if (source.on("use_peft") || mode.find("lora") != std::string::npos) return true;
-  if (source.on("load_in_4bit") && !source.says("use_peft")) {
-    source.result().assumptions.push_back(
-        {"adapters", "LoRA", "matrices of 4 bits cannot be trained, so adapters are; none are said",
-         "--set use_peft=false"});
-    return true;
-  }
   if (source.says("use_peft") || !source.says("lora_r") ||
       source.whole("lora_r", 0, 0, most_lora_rank) == 0)
     return false;
@@ -99,25 +93,11 @@ bool has_adapters(MappedSource& source) {
   return !of_trl;
 }
 
-std::string format_of(MappedSource& source, bool four) {
-  const std::string bits = first_word_of(source, {"load_in_kbits", "bits", "quantization_bit"});
-  if (!four && (source.on("load_in_8bit") || bits == "8")) return bitsandbytes_format(8);
-  if (!four) return "";
-  // BitsAndBytesConfig of transformers has FP4, TRL's ModelConfig NF4; both leave scales alone.
-  // Unsloth has a configuration of its own, as have scripts that name no type beside their bits.
-  const bool unsloth = source.root().has("unsloth"),
-             typed = source.says("bnb_4bit_quant_type") || source.says("bnb_4bit_compute_dtype") ||
-                     source.says("bnb_4bit_use_double_quant");
-  const std::string type = source.text("bnb_4bit_quant_type", typed ? "fp4" : "nf4");
-  const std::string nested =
-      source.text("bnb_4bit_use_double_quant", source.text("use_bnb_nested_quant"));
-  return bitsandbytes_format(4, type, nested.empty() ? unsloth : is_yes(nested));
-}
-
 bool in_four_bits(MappedSource& source) {
   const std::string bits = first_word_of(source, {"load_in_kbits", "bits", "quantization_bit"});
   const std::string mode = first_word_of(source, {"train_mode", "train_type", "finetune_mode"});
   if (source.on("load_in_4bit") || bits == "4" || mode == "qlora") return true;
+  if (bits == "8") source.without("bits", "frozen matrices are counted with 16 bits");
   if (source.says("load_in_4bit") || !bits.empty() || !mode.empty() ||
       source.question().launch != nullptr || !is_called(source, "qlora"))
     return false;
@@ -168,18 +148,15 @@ void read_trl_adapter(TrainerReader& reader) {
     source.result().assumptions.push_back({"rank of adapters", "16",
                                            "the program's own code may choose another",
                                            "--set lora_r=..."});
-  const std::string format = format_of(source, in_four_bits(source));
   put_adapter(source,
               {.rank_key = own_rank > 0 ? dimension : "lora_r",
                .modules_key = "lora_target_modules",
                .rank = own_rank > 0 ? own_rank
                                     : source.whole("lora_r", usual_rank(source), 1, most_lora_rank),
                .modules = std::move(modules),
-               .format = format,
-               .format_key = format == "int8" ? "load_in_8bit" : "load_in_4bit",
-               .whole_key = "lora_modules_to_save",
-               .dora_key = source.says("lora_use_dora") ? "lora_use_dora" : "use_dora",
-               .dropout_key = "lora_dropout"});
+               .quantised = in_four_bits(source),
+               .quantised_key = "load_in_4bit",
+               .whole_key = "lora_modules_to_save"});
 }
 
 // Tells what is not known of a program of somebody's own.
