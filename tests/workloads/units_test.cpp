@@ -258,8 +258,18 @@ TEST_CASE("what preferences need for each logit", "[workloads]") {
   CHECK_THAT(saved(CrossEntropy::logits), exactly(4.0));
   CHECK_THAT(head(CrossEntropy::logits).memory.forward, exactly(4 * t * v));
   CHECK_THAT(head(CrossEntropy::logits).memory.backward, exactly(8 * t * v));
+  // Gradients of rows stand where their probabilities stood, until they are put together.
+  CHECK_THAT(head(CrossEntropy::logits_16).memory.backward, exactly(2 * t * v));
   // Each answer is a kernel in 16 bits.
   CHECK(head(CrossEntropy::logits_16).forward.back().launches == 4 * 1);
+  // A reference has its logits, and beside them probabilities: of a row in 16 bits, of all in 32.
+  const auto of_reference = [&](CrossEntropy kind) {
+    std::vector<Unit> parts = {head(kind)};
+    part_from_loss(parts);
+    return parts.back().memory.passing / (t * v);
+  };
+  CHECK_THAT(of_reference(CrossEntropy::logits_16), exactly(2.0 + 2.0 / 4));
+  CHECK_THAT(of_reference(CrossEntropy::logits), exactly(4.0 + 4));
   // The copy has a name until the reference has run, if there is one.
   tiny.stack.casts_logits = true;
   CHECK_THAT(saved(CrossEntropy::logits), exactly(4.0 + 4));

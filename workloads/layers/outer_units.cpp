@@ -41,9 +41,9 @@ LossCost loss_cost(CrossEntropy kind) {
   }
 }
 
-// Writes the head and the loss behind it, over all logits at once. Preferences
-// need the probability of every token: in 16 bits row by row, in 32 bits from a copy of all logits,
-// which LLaMA-Factory has a name for until the reference has run, too.
+// Writes the head and the loss behind it, over all logits at once. Preferences need the probability
+// of every token: in 16 bits row by row, in 32 bits from a copy of all logits, which LLaMA-Factory
+// has a name for until the reference has run, too.
 void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, const Job& job,
                       double logits) {
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
@@ -52,14 +52,15 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   const bool single = as_they_come || kind == CrossEntropy::kernel_32;
   LossCost cost = loss_cost(kind);
   const bool pairs = job.compares_answers(), casts = pairs && kind == CrossEntropy::logits;
-  if (casts) cost.forward = 4;  // those in 16 bits are gone when the softmax begins
+  const bool by_rows = pairs && kind == CrossEntropy::logits_16;
+  if (casts) cost.forward = 4;     // those in 16 bits are gone when the softmax begins
+  if (by_rows) cost.backward = 2;  // each row's gradient takes the place of what the row had saved
   if (as_they_come)
     for (double* bytes : {&cost.output, &cost.kept, &cost.forward, &cost.backward})
       *bytes *= strategy.precision.numbers / bytes_16;
   // Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more.
   const bool divided = ranks_of_head(tensor) > 1 && !tensor.gathers_logits && !single;
   const double more = divided ? cost.kept : 0;
-  const bool by_rows = pairs && kind == CrossEntropy::logits_16;
   const auto row = [&](Operator op) {
     const Operators::Count& one = stack.operators[op];
     const Operators::Count& beside = stack.operators[Operator::cross_entropy_divided];
@@ -88,9 +89,14 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   head.memory.backward = (cost.backward + more) * logits;
   head.memory.piece = std::max(cost.output, cost.kept) * logits;
   const bool in_place = kind == CrossEntropy::in_place;
+  // A reference finds probabilities beside its logits, and in 16 bits those of a row are gone when
+  // the next one comes.
+  const double rows = by_rows ? static_cast<double>(job.rows()) : 1,
+               probabilities = in_place ? 0 : cost.kept / rows;
   head.loss = {.forward = 1,
                .backward = 1,
                .saved = in_place ? 0 : (cost.kept + held) * logits,
+               .passing = (cost.forward + more + probabilities) * logits,
                .logits = in_place ? 0 : cost.output * logits,
                .gradient = in_place ? 0 : cost.output * logits};
 }
@@ -282,6 +288,7 @@ void part_from_loss(std::vector<Unit>& head) {
   loss.memory.forward = std::exchange(product.memory.forward, part.logits);
   loss.memory.backward = std::exchange(product.memory.backward, part.gradient);
   loss.memory.piece = std::exchange(product.memory.piece, 0);
+  loss.memory.passing = part.passing;
   product.memory.saved -= part.saved;
   // The ranks agree on these over a divided vocabulary.
   std::vector<Transfer>& leave = product.hand.leave;

@@ -44,6 +44,7 @@ struct Unit {
     double forward = 0;   // beside what is saved, only while it runs forward
     double backward = 0;  // beside gradients of inputs and outputs, only while it runs backward
     double piece = 0;     // of what is there only while it runs: the largest tensor; 0: all is one
+    double passing = 0;  // where nothing is kept, while it runs; 0: the larger of saved and forward
     // Selective recomputation tells these apart.
     double result = 0;  // of a single matrix product
     double core = 0;    // of what is saved, that of attention's own kernels
@@ -57,6 +58,7 @@ struct Unit {
   struct Loss {  // behind a head: the rows last forward and first backward
     std::size_t forward = 0, backward = 0;
     double saved = 0;     // bytes of what the unit saves
+    double passing = 0;   // bytes while it runs, where nothing is kept
     double logits = 0;    // bytes, as the head gives them, unless it keeps them
     double gradient = 0;  // bytes of theirs, where that has a place of its own
   };

@@ -81,12 +81,9 @@ void Activations::before(std::size_t visit) {
   fetch(static_cast<std::int16_t>(now.layer - 1));
 }
 
-// Returns what a unit of a frozen model has at a time. Probabilities are there beside the logits
-// that they come from.
-double passing_of_frozen(const Unit& unit) {
-  const Unit::Memory& memory = unit.memory;
-  return unit.role == Role::loss ? memory.forward + memory.saved
-                                 : std::max(memory.forward, memory.saved);
+// Returns what a unit of a reference has while it runs, which keeps nothing for a backward pass.
+static double passing_of_frozen(const Unit::Memory& memory) {
+  return memory.passing > 0 ? memory.passing : std::max(memory.forward, memory.saved);
 }
 
 // Keeps account of what a unit holds. What it keeps lives from its forward pass on, what it needs
@@ -102,7 +99,7 @@ void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
   }
   // A reference model keeps nothing; what a unit makes is gone with the next.
   const double passing = now.phase == Phase::backward ? unit.memory.backward
-                         : now.frozen                 ? passing_of_frozen(unit)
+                         : now.frozen                 ? passing_of_frozen(unit.memory)
                                                       : unit.memory.forward;
   const double piece = unit.memory.piece > 0 ? unit.memory.piece : passing;
   const auto pieces = passing > 0 ? static_cast<std::int64_t>(std::ceil(passing / piece)) : 0;
