@@ -205,6 +205,22 @@ TEST_CASE("a stack of FSDP has no stages of DeepSpeed, one of Megatron only the 
     CHECK(change.front() != Setting{"strategy.zero", "3"});
 }
 
+TEST_CASE("changes of adapters are tried where there are adapters alone", "[analysis]") {
+  const auto of_adapters = [](const std::vector<Setting>& settings) {
+    const Asked asked{"llama32-3b-sft-zero3", settings};
+    const auto touches = [](const std::vector<Setting>& change) {
+      return std::ranges::any_of(
+          change, [](const Setting& each) { return each.first.starts_with("strategy.lora."); });
+    };
+    const std::vector<KnownChange> known = known_changes(data, asked.scenario);
+    const bool any = std::ranges::any_of(known, touches, &KnownChange::settings);
+    CHECK(std::ranges::any_of(same_job_changes(data, asked.scenario), touches) == any);
+    return any;
+  };
+  CHECK_FALSE(of_adapters({}));
+  CHECK(of_adapters({{"strategy.lora.rank", "16"}}));
+}
+
 TEST_CASE("another micro-batch of a sweep's point keeps the rows, or says what becomes of them",
           "[analysis]") {
   const Asked asked{"llama32-3b-sft-zero3",

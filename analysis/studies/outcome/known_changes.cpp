@@ -120,9 +120,12 @@ KnownChange micro_batch_change(const Job& job, const char* micro_batch) {
           std::stod(micro_batch) / static_cast<double>(job.micro_batch)};
 }
 
-// Returns whether the stack can share so, and there is more than one GPU to share among.
-bool can_shard(const Scenario& scenario, const std::string& zero) {
-  return scenario.cluster.ranks() > 1 && has_sharding(scenario.stack, zero);
+// Returns whether a change of the key is one of this run: the stack can share so, and there is more
+// than one GPU to share among; there are adapters, which a key of theirs would otherwise make.
+bool applies(const Scenario& scenario, std::string_view key, const std::string& value) {
+  if (key == sharding_key)
+    return scenario.cluster.ranks() > 1 && has_sharding(scenario.stack, value);
+  return !key.starts_with("strategy.lora.") || scenario.strategy.lora.rank > 0;
 }
 
 std::string rows_text(double rows) {
@@ -137,7 +140,7 @@ std::vector<KnownChange> known_changes(const Catalogue& data, const Scenario& sc
   std::vector<KnownChange> all;
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
-      if (key != sharding_key || can_shard(scenario, value)) all.push_back({{{key, value}}});
+      if (applies(scenario, key, value)) all.push_back({{{key, value}}});
   };
   for (const char* each : micro_batches) all.push_back(micro_batch_change(scenario.job, each));
   add(surest_ways);
@@ -158,7 +161,7 @@ std::vector<std::vector<Setting>> same_job_changes(const Catalogue& data,
   const auto add = [&](const auto& changes) {
     for (const auto& [key, value] : changes)
       if (const Setting setting{key, value};
-          !says_so(keys, setting) && (key != sharding_key || can_shard(scenario, value)))
+          !says_so(keys, setting) && applies(scenario, key, value))
         all.push_back({setting});
   };
   add(surest_ways);
