@@ -7,7 +7,6 @@ Processor read_processor(const Table& table) {
   processor.name = table.text("name");
   processor.title = table.text("title");
   processor.core_speed = table.table("host").constant<Ratio>("core_speed");
-  processor.measured_as = table.texts_or("measured_as");
   return processor;
 }
 

@@ -13,8 +13,7 @@ namespace stepsim {
 struct Processor {
   std::string name;
   std::string title;
-  Constant<Ratio> core_speed;            // as of Host
-  std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
+  Constant<Ratio> core_speed;  // as of Host
 
   friend bool operator==(const Processor&, const Processor&) = default;
 };

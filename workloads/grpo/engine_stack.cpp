@@ -73,11 +73,6 @@ EngineStack::Sync read_sync(const Table& sync) {
 }
 
 void read_benchmark(const Table& table, EngineStack& stack) {
-  if (table.has("benchmark"))
-    for (const Table& entry : table.tables("benchmark"))
-      stack.benchmark.push_back({.prompt = entry.integer("prompt", 1, many),
-                                 .answer = entry.integer("answer", 1, many),
-                                 .requests = entry.integer("requests", 1, many)});
   for (const std::string& size : table.texts_or("benchmark_graphs"))
     stack.benchmark_graphs.push_back(std::strtod(size.c_str(), nullptr));
   const auto rises = [](double before, double next) { return before < next; };

@@ -117,11 +117,7 @@ struct EngineStack {
     Constant<Bytes> logits{};         // of each sequence and entry of the vocabulary, in that batch
     Constant<Bytes> graphs{};         // that are counted with it
   } memory;
-  struct Benchmark {  // its own: so many requests of such lengths at once
-    std::int64_t prompt = 0, answer = 0, requests = 0;
-  };
-  std::vector<Benchmark> benchmark;
-  std::vector<double> benchmark_graphs;  // the graphs that it asks for; empty: the usual ones
+  std::vector<double> benchmark_graphs;  // that its own benchmark asks for; empty: the usual ones
   struct Mixers {                        // layers without attention
     Constant<Seconds> small;    // more than `small` of a dense layer: convolution, gates, state
     Constant<Ratio> kernels{};  // more than `kernels` of a dense layer, launched one by one

@@ -61,7 +61,6 @@ Precision read_precision(const Table& table) {
   Precision precision;
   precision.name = table.text("name");
   precision.title = table.text("title");
-  precision.measured_as = table.texts_or("measured_as");
   precision.type = type_in(table, "type");
   precision.needs = precision.type;
   precision.numbers = std::max(bytes_16, bytes_of(precision.type));

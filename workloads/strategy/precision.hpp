@@ -54,7 +54,6 @@ struct Precision {
   bool once = false;          // weights are cast for the first micro-batch of a step only
   double collected = 0;       // bytes of a number that tensor-parallel ranks collect for a product
   bool gathers = false;       // FSDP may gather weights in this type
-  std::vector<std::string> measured_as{};  // words of tables of published runs
 
   bool whole() const { return numbers > bytes_16; }
   bool narrow() const { return type != ProductType::bf16 && !whole(); }

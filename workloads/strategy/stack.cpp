@@ -72,18 +72,6 @@ Stack::HostCosts read_host(const Table& host) {
 
 }  // namespace
 
-RowVocabulary read_row_vocabulary(const Table& table) {
-  RowVocabulary words;
-  words.measured_as = table.texts_or("measured_as");
-  words.learners_named = table.texts_or("learners_named");
-  if (table.has("selective_is"))
-    words.selective_is = table.choice("selective_is", {"modules", "operators", "layers"});
-  words.must_say = table.texts_or("must_say");
-  words.interleaves = table.integer_or("interleaves", 0, 0, 64);
-  words.experts_recompute = table.texts_or("experts_recompute");
-  return words;
-}
-
 Stack read_stack(const Table& table) {
   Stack stack;
   stack.name = table.text("name");
@@ -93,7 +81,6 @@ Stack read_stack(const Table& table) {
   table.texts_or("releases");  // of programs that it runs, which the defaults ask for
   if (table.has("vendor")) stack.vendor = table.choice("vendor", {"amd", "nvidia"});
   read_defaults(table, "");
-  read_row_vocabulary(table);
   stack.host = read_host(table.table("host"));
   const Table kernels = table.table("kernels");
   stack.kernels = {.gemm = kernels.constant<Ratio>("gemm"),

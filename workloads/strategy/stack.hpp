@@ -27,22 +27,6 @@ enum class MemoryKind : std::uint8_t {
 inline constexpr std::array<std::string_view, 3> memory_kind_names{"allocated", "reserved",
                                                                    "device"};
 
-// This says how tables of published runs speak of a stack.
-struct RowVocabulary {
-  std::vector<std::string> measured_as;     // words in the column of frameworks
-  std::vector<std::string> learners_named;  // how GRPO tables call learners that run on it
-  // This is what "selective" recomputation means there: modules, operators or layers; empty: not
-  // known.
-  std::string selective_is;
-  std::vector<std::string>
-      must_say;  // keys that its runs choose, so that no row may leave them out
-  // Pieces of the model that a stage has where its pipeline is interleaved; 0: as many as its
-  // layers.
-  std::int64_t interleaves = 0;
-  // Modules that its runs of models with experts compute again first where memory is short.
-  std::vector<std::string> experts_recompute;
-};
-
 // This says how linear layers run that ranks share. Megatron's run their collectives beside the
 // products of the backward pass. DTensor's run them in between, and copy what they collect or
 // scatter, since the tokens of a row are no outermost dimension. Others are in between and sum
@@ -219,11 +203,8 @@ struct Stack {
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 
-inline constexpr std::array<std::string_view, 4> own_stack_keys{"learners_named", "selective_is",
-                                                                "must_say", "experts_recompute"};
-inline constexpr Shelf stack_shelf{"workloads/stacks", "stack", own_stack_keys};
+inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
 Stack read_stack(const Table& table);
-RowVocabulary read_row_vocabulary(const Table& stack);
 Stack::AttentionShares read_attention_shares(const Table& table);
 Stack::ExpertShares read_expert_shares(const Table& table);
 Stack::Mixers read_mixers(const Table& table);
