@@ -87,11 +87,10 @@ Measured read_all(const std::vector<std::string>& files, const std::string& mach
 
 // The one machine that all rows are of.
 std::string machine_of_rows(const Catalogue& data, const std::vector<std::string>& files) {
-  const MachineWords words = machine_words(data);
   std::string found;
   for (const std::string& file : files) {
     for (const MeasuredCollective& row : read_collectives(file, "")) {
-      const std::optional<ClusterChoice> machine = machine_of(words, row);
+      const std::optional<ClusterChoice> machine = machine_of(data, row);
       const std::string name = machine ? machine->name : "";
       if (name.empty())
         throw UserError(

@@ -114,8 +114,8 @@ int kernels_command(const CommandLine& line) {
     words.insert(words.end(), options->words.begin(), options->words.end());
     return fit_kernels(line, words, *options);
   }
-  const KernelTimes times = predict_kernels(line.data, machine_words(line.data),
-                                            read_kernel_tables(line.data, options->words));
+  const KernelTimes times =
+      predict_kernels(line.data, read_kernel_tables(line.data, options->words));
   if (options->has("json"))
     print_result(kernels_kind, {}, records_of(times));
   else

@@ -46,10 +46,10 @@ std::uint32_t take_last_count(std::string& text, char sign) {
 
 // Makers, sockets and kinds of memory tell no two cards of the catalogue apart.
 bool says_nothing(std::string_view word) {
-  constexpr std::array<std::string_view, 24> words{
-      "nvidia", "geforce", "tesla",      "quadro",  "amd",    "instinct",  "gpu",    "gpus",
-      "rtx",    "gtx",     "generation", "edition", "server", "blackwell", "ampere", "oam",
-      "sxm",    "sxm2",    "sxm3",       "sxm4",    "sxm5",   "hbm2",      "hbm3",   "hbm3e"};
+  constexpr std::array<std::string_view, 25> words{
+      "nvidia", "geforce",    "tesla",   "quadro", "amd",       "instinct", "gpu",    "gpus", "rtx",
+      "gtx",    "generation", "edition", "server", "blackwell", "ampere",   "hopper", "oam",  "sxm",
+      "sxm2",   "sxm3",       "sxm4",    "sxm5",   "hbm2",      "hbm3",     "hbm3e"};
   return std::find(words.begin(), words.end(), word) != words.end() || word.empty();
 }
 

@@ -140,7 +140,7 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
   const auto reject = [&](std::string message) {
     throw UserError({{document.file(), 0, "like", std::move(message)}});
   };
-  std::vector<std::string> own_keys{"name", "title", "like", "note", "measured_as"};
+  std::vector<std::string> own_keys{"name", "title", "like", "note"};
   own_keys.insert(own_keys.end(), shelf.own.begin(), shelf.own.end());
   if (is_common_file(like)) {
     const std::string file = common_file(all, like);

@@ -25,7 +25,6 @@ Network read_network(const Table& table, std::uint32_t nics) {
   }
   if (table.has("draw")) network.draw = table.constant<Watts>("draw");
   network.collectives = read_communication(table.table("collectives"));
-  network.measured_as = table.texts_or("measured_as");
   return network;
 }
 

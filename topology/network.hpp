@@ -34,7 +34,6 @@ struct Network {
   // draws nearly as much as a busy one. None: the file does not say, and no energy is predicted.
   std::optional<Constant<Watts>> draw;
   Communication collectives;
-  std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
 
   friend bool operator==(const Network&, const Network&) = default;
 };

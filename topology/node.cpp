@@ -76,7 +76,6 @@ Node read_node(const Table& table) {
     node.draw = {.standing = draw->constant<Watts>("standing"),
                  .cores = draw->constant<Watts>("cores")};
   node.collectives = read_communication(table.table("collectives"));
-  node.measured_as = table.texts_or("measured_as");
   return node;
 }
 

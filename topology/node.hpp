@@ -78,7 +78,6 @@ struct Node {
   };
   std::optional<Draw> draw;  // none: its file does not say, and no energy is predicted
   Communication collectives;
-  std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
 
   std::uint32_t count(PartKind kind) const { return parts[static_cast<std::size_t>(kind)]; }
 

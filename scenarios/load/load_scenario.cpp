@@ -113,7 +113,7 @@ Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
     if (changes_scenario(key) || (!source && key != source_kind_setting))
       apply(document, key, value);
   if (source) keep_lines(*source, document);
-  let_settings_stand(document, settings);
+  let_settings_stand(data, document, settings);
   try {
     Scenario scenario = read_scenario(data, std::move(document), draw, {});
     if (source) add_translation(*source, scenario);

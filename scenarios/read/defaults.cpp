@@ -48,10 +48,11 @@ std::optional<std::string> gpus_of(const Catalogue& data, const Document& scenar
 }
 
 // DeepSpeed's own file wins over keys of the scenario, but for those that were set over it.
-std::map<std::string, std::string> told_by_deepspeed(const Document& scenario) {
+std::map<std::string, std::string> told_by_deepspeed(const Catalogue& data,
+                                                     const Document& scenario) {
   const std::string name = scenario.peek("strategy.deepspeed").value_or("");
   if (name.empty()) return {};
-  std::map<std::string, std::string> told = deepspeed_words(beside(scenario.file(), name));
+  std::map<std::string, std::string> told = deepspeed_words(data, beside(scenario.file(), name));
   for (const std::string& key : scenario.root().table("strategy").texts_or(deepspeed_except))
     std::erase_if(told, [&](const auto& each) { return each.first == key; });
   return told;
@@ -107,7 +108,7 @@ void lay_defaults(const Catalogue& data, Document& scenario) {
   std::vector<Document> releases;
   append(defaults, release_defaults(data, scenario, programs, releases));
   add(stack_shelf, stack);
-  const std::map<std::string, std::string> told = told_by_deepspeed(scenario);
+  const std::map<std::string, std::string> told = told_by_deepspeed(data, scenario);
   lay_under(scenario, std::move(defaults), [&](std::string_view fact) {
     if (fact == gpus_fact) return gpus_of(data, scenario);
     if (fact == experts_fact) return experts_of(data, scenario);

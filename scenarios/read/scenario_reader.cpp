@@ -180,10 +180,10 @@ void apply_deepspeed(const Catalogue& data, const Table& root, const std::string
   if (!std::filesystem::is_regular_file(file, failed))
     return root.table("strategy")
         .problem("deepspeed", fmt::format("no file \"{}\", beside the scenario or here", name));
-  DeepSpeedQuestion question{scenario.strategy, scenario.job, scenario.model,
+  DeepSpeedQuestion question{data, scenario.strategy, scenario.job, scenario.model,
                              mesh_of(scenario.strategy, scenario.cluster).data()};
   question.optimizers = names_on(data, optimizer_shelf);
-  for (const DeepSpeedRival& rival : deepspeed_rivals)
+  for (const DeepSpeedRival& rival : deepspeed_rivals(data))
     if (says_itself(root, rival.key)) question.said.emplace_back(rival.key);
   question.set = root.table("strategy").texts_or(deepspeed_except);
   DeepSpeedImport read = read_deepspeed(file, question);
@@ -319,11 +319,12 @@ void note_oddities(Scenario& scenario) {
 
 }  // namespace
 
-void let_settings_stand(Document& document, std::span<const Setting> settings) {
+void let_settings_stand(const Catalogue& data, Document& document,
+                        std::span<const Setting> settings) {
   if (!document.peek("strategy.deepspeed")) return;
   std::vector<std::string> keys;
   for (const auto& [key, value] : settings)
-    for (const auto& [rival, theirs] : deepspeed_rivals)
+    for (const auto& [rival, theirs] : deepspeed_rivals(data))
       if (rival == key || (rival.starts_with(key + ".") && says_itself(document.root(), rival)))
         keys.emplace_back(rival);
   if (keys.empty()) return;

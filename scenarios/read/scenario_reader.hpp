@@ -20,6 +20,7 @@ Scenario parse_scenario(const Catalogue& data, std::string_view text, std::strin
                         const MaybeDraw& draw = {}, std::span<const Setting> stack = {});
 
 // Makes settings stand over DeepSpeed's file, if the document names one.
-void let_settings_stand(Document& document, std::span<const Setting> settings);
+void let_settings_stand(const Catalogue& data, Document& document,
+                        std::span<const Setting> settings);
 
 }  // namespace stepsim

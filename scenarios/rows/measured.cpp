@@ -7,41 +7,10 @@
 #include <cmath>
 
 #include "sim/base/error.hpp"
-#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
+#include "topology/called.hpp"
 
 namespace stepsim {
-namespace {
-
-std::vector<MachineWords::Entry> words_on(const Catalogue& data, const Shelf& shelf) {
-  std::vector<MachineWords::Entry> entries;
-  for (const std::string& name : names_on(data, shelf))
-    entries.emplace_back(name, open_entry(data, shelf, name).root().texts_or("measured_as"));
-  return entries;
-}
-
-// Files are read whole, and checked, by those who simulate them.
-double value_in(const Table& table, std::string_view key, Dimension dimension) {
-  const auto quantity = parse_quantity(table.table(key).text("value"));
-  return quantity && quantity->dimension == dimension ? quantity->value : 0;
-}
-
-NodeGpu gpu_of(const Catalogue& data, const std::string& node) {
-  const Document document = open_entry(data, node_shelf, node);
-  const std::string name = document.root().text("gpu");
-  const Document gpu = open_entry(data, gpu_shelf, name);
-  return {name, value_in(gpu.root().table("memory"), "capacity", Dimension::bytes)};
-}
-
-std::size_t longest_word(const std::vector<std::string>& words, const std::string& text) {
-  std::size_t longest = 0;
-  for (const std::string& word : words)
-    if (text.find(in_small_letters(word)) != std::string::npos)
-      longest = std::max(longest, word.size());
-  return longest;
-}
-
-}  // namespace
 
 void require_columns(const CsvTable& table, const std::vector<std::string>& names) {
   std::vector<Problem> missing;
@@ -90,6 +59,8 @@ std::vector<MeasuredCollective> measured_collectives(const CsvTable& table) {
     made.hardware = std::string(table.cell(row, "hardware"));
     made.interconnect = std::string(table.cell(row, "interconnect"));
     made.algorithm = std::string(table.cell(row, "algo"));
+    made.machine = std::string(table.cell(row, "node"));
+    made.network = std::string(table.cell(row, "network"));
     made.nodes = number.count(row, "nodes");
     made.gpus = number.count(row, "gpus");
     made.bytes = number(row, "size_bytes");
@@ -124,35 +95,18 @@ std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCo
   return notes;
 }
 
-MachineWords machine_words(const Catalogue& data) {
-  MachineWords words{words_on(data, node_shelf), words_on(data, network_shelf)};
-  words.data = data;
-  for (const auto& [name, said] : words.nodes) words.gpus.push_back(gpu_of(data, name));
-  return words;
-}
-
-std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text) {
-  const std::string low = in_small_letters(text);
-  std::string best;
-  std::size_t length = 0;
-  for (const auto& [name, words] : entries)
-    if (const std::size_t found = longest_word(words, low); found > length) {
-      best = name;
-      length = found;
-    }
-  return best;
-}
-
-std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row) {
-  if (!row.machine.empty())
-    return ClusterChoice{.name = row.machine, .nodes = row.nodes, .network = ""};
-  const std::string node = best_name(words.nodes, row.hardware);
-  if (node.empty()) return std::nullopt;
-  ClusterChoice choice{.name = node, .nodes = row.nodes, .network = ""};
+std::optional<ClusterChoice> machine_of(const Catalogue& data, const MeasuredCollective& row) {
+  constexpr std::uint32_t usual_gpus = 8;  // of a node that a table names by its card alone
+  ClusterChoice choice{.name = row.machine, .nodes = row.nodes, .network = ""};
+  std::uint32_t found = 0;
+  if (choice.name.empty())
+    if (const auto card = card_called(data, row.hardware))
+      choice.name = node_of_card(data, card->gpu, usual_gpus, found);
+  if (choice.name.empty()) return std::nullopt;
   if (row.nodes < 2) return choice;
-  choice.network = best_name(words.networks, row.interconnect + " " + row.hardware);
-  // A network that the table names and the catalogue does not have is not replaced by another one.
-  if (choice.network.empty() && !row.interconnect.empty()) return std::nullopt;
+  // A network that the table describes and does not name is not replaced by another one.
+  if (row.network.empty() && !row.interconnect.empty()) return std::nullopt;
+  choice.network = row.network;
   return choice;
 }
 

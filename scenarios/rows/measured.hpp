@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "sim/base/csv.hpp"
@@ -35,7 +34,8 @@ struct MeasuredCollective {
   std::string hardware;
   std::string interconnect;
   std::string algorithm;
-  std::string machine{};  // of the catalogue; empty: hardware and interconnect tell it
+  std::string machine{};  // of the catalogue; empty: the hardware names a card of it
+  std::string network{};  // of the catalogue, between nodes
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 1;
   double bytes = 0;  // 0: the source gives a rate only
@@ -54,26 +54,8 @@ struct RowNote {
 // Throws UserError when a column is missing, a note is empty or twice there, or no row has its id.
 std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCollective> rows);
 
-// A node's GPU, which tables name beside it.
-struct NodeGpu {
-  std::string name;
-  double memory = 0;  // bytes
-};
-
-// Measurement tables name the nodes and networks of the catalogue by these words.
-struct MachineWords {
-  using Entry = std::pair<std::string, std::vector<std::string>>;  // name, its words
-  std::vector<Entry> nodes;
-  std::vector<Entry> networks;
-  std::vector<NodeGpu> gpus{};  // [node]
-  Catalogue data{};             // that has them
-};
-MachineWords machine_words(const Catalogue& data);
-// Returns the name whose words hold the longest that the text contains; "" when none does.
-std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);
-
-// The machine that a row was measured on, if the catalogue has it: the longest word of a node that
-// the hardware text contains, and likewise for the network.
-std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row);
+// Returns the machine that a row was measured on, if the catalogue has it: the one that the row
+// names, else the usual node of the card that its hardware is called by.
+std::optional<ClusterChoice> machine_of(const Catalogue& data, const MeasuredCollective& row);
 
 }  // namespace stepsim

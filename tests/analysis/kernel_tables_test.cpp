@@ -33,7 +33,7 @@ CsvTable attention_table() {
 }
 
 KernelTimes predict(const CsvTable& table) {
-  return predict_kernels(data, machine_words(data), {&table, 1});
+  return predict_kernels(data, {&table, 1});
 }
 
 // Which of them are there, and how near they have to be.

@@ -227,7 +227,7 @@ cli("no measured table" ARGS ${compare} @WORK@/none.csv CODE 2
   ERROR "@WORK@/none.csv: cannot be read: No such file or directory")
 cli("folder as measured table" ARGS ${compare} @WORK@ CODE 2 ERROR "@WORK@: cannot be read: it is a folder")
 cli("measured table cut off" ARGS ${compare} @DATA@/${table} CODE 2 CUT ${table} 1000
-  ERROR_MATCHES "collectives\\.csv:[0-9]+: (expected 17 cells, found [0-9]+|a quoted cell is never closed)\n$")
+  ERROR_MATCHES "collectives\\.csv:[0-9]+: (expected 19 cells, found [0-9]+|a quoted cell is never closed)\n$")
 cli("empty measured table" ARGS ${compare} @DATA@/${table} CODE 2 CUT ${table} 0
   ERROR "@DATA@/${table}:1: collective: the column is missing\n@DATA@/${table}:1: hardware: the column is missing")
 cli("word where a number belongs" ARGS ${compare} @DATA@/${table} CODE 2 EDIT ${table} ",32768," ",32 KiB,"

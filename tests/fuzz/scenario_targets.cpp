@@ -75,7 +75,8 @@ void read_model(const std::string& bytes) {
 
 void read_deepspeed_file(const std::string& bytes) {
   static const Scenario base = load_scenario(data, tiny);
-  read_deepspeed(as_file("deepspeed.json", bytes), {.strategy = base.strategy,
+  read_deepspeed(as_file("deepspeed.json", bytes), {.data = data,
+                                                    .strategy = base.strategy,
                                                     .job = base.job,
                                                     .model = base.model,
                                                     .ranks = 8,
@@ -114,7 +115,7 @@ void read_wrapping(const std::string& bytes) {
 }
 
 void read_accelerate_file(const std::string& bytes) {
-  read_accelerate(as_file("accelerate.yaml", bytes));
+  read_accelerate(data, as_file("accelerate.yaml", bytes));
 }
 
 void read_shell(const std::string& bytes) {

@@ -21,11 +21,6 @@
 namespace stepsim::fuzz {
 namespace {
 
-const MachineWords& machines() {
-  static const MachineWords all = machine_words(data);
-  return all;
-}
-
 void read_steps(const std::string& bytes) {
   constexpr std::size_t most = 3;
   const std::vector<StepRow> rows = step_rows(data, parse_csv(bytes, "file.csv"));
@@ -42,7 +37,7 @@ void read_engine_rows(const std::string& bytes) {
 void read_collective_rows(const std::string& bytes) {
   const CsvTable table = parse_csv(bytes, "file.csv");
   const std::vector<MeasuredCollective> rows = measured_collectives(table);
-  for (const MeasuredCollective& row : rows) machine_of(machines(), row);
+  for (const MeasuredCollective& row : rows) machine_of(data, row);
   row_notes(table, rows);
 }
 
@@ -51,7 +46,7 @@ void read_nccl(const std::string& bytes) {
 }
 
 void read_kernel_rows(const std::string& bytes) {
-  families_of(predict_kernels(data, machines(), std::vector{parse_csv(bytes, "file.csv")}).kernels);
+  families_of(predict_kernels(data, std::vector{parse_csv(bytes, "file.csv")}).kernels);
 }
 
 void read_recorded(const std::string& bytes) {

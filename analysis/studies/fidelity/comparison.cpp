@@ -173,14 +173,13 @@ std::string obstacle(const ComparedRow& row, bool has_machine) {
 
 Comparison compare(const Catalogue& data, std::span<const MeasuredCollective> rows,
                    const CompareOptions& options) {
-  const MachineWords words = machine_words(data);
   Comparison result;
   result.rows.reserve(rows.size());  // the work below points into it
   std::map<MachineKey, std::vector<ComparedRow*>> work;
   for (const MeasuredCollective& row : rows) {
     const std::string operation = operation_of(row);
     if (!options.operation.empty() && operation != options.operation) continue;
-    const auto machine = machine_of(words, row);
+    const auto machine = machine_of(data, row);
     if (options.only && (!machine || machine->name != options.only->name)) continue;
     ComparedRow& made = result.rows.emplace_back();
     made.measured = row;

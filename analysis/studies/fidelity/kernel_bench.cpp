@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
+#include <functional>
 #include <string_view>
 
-#include "scenarios/rows/machine_cells.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "topology/catalog.hpp"
+#include "topology/called.hpp"
 
 namespace stepsim {
 namespace {
@@ -135,6 +134,23 @@ double seconds_of(const RowReader& read, const KernelRow& work) {
   return rate > 0 ? work.flops / rate : 0;
 }
 
+// Returns the catalogue's GPU of each name in the tables; "" where it has none.
+std::map<std::string, std::string, std::less<>> gpus_called(const Catalogue& data,
+                                                            std::span<const CsvTable> tables) {
+  std::map<std::string, std::string, std::less<>> gpus;
+  for (const CsvTable& table : tables)
+    for (const CsvTable::Row& row : table.rows)
+      if (const auto [place, added] = gpus.try_emplace(std::string(table.cell(row, "hardware")));
+          added)
+        if (const auto card = card_called(data, place->first)) place->second = card->gpu;
+  return gpus;
+}
+
+Gpu gpu_alone(const Catalogue& data, const std::string& name) {
+  std::uint32_t found = 0;
+  return load_cluster(data, {.name = node_of_card(data, name, 1, found)}).gpu;
+}
+
 }  // namespace
 
 KernelBench::KernelBench(const Gpu& measured, const Operators& operators)
@@ -159,9 +175,9 @@ std::vector<CsvTable> read_kernel_tables(const Catalogue& data,
   return tables;
 }
 
-MeasuredKernels read_kernels(const Catalogue& data, const MachineWords& machines,
-                             std::span<const CsvTable> tables) {
+MeasuredKernels read_kernels(const Catalogue& data, std::span<const CsvTable> tables) {
   MeasuredKernels result;
+  const auto gpus = gpus_called(data, tables);
   const Document counts = read_document(data.file("workloads/operators.yaml"));
   const Operators operators = read_operators(counts.root());
   counts.finish();
@@ -172,16 +188,13 @@ MeasuredKernels read_kernels(const Catalogue& data, const MachineWords& machines
       const RowReader read{number, row};
       const std::string id(read.cell("id"));
       const std::string_view hardware = read.cell("hardware");
-      const auto node = named_node(machines, hardware);
-      if (!node) {
+      const std::string& gpu = gpus.find(hardware)->second;
+      if (gpu.empty()) {
         result.skipped.push_back({id, fmt::format("no GPU \"{}\" in the catalogue", hardware)});
         continue;
       }
-      const std::string& gpu = machines.gpus[*node].name;
       if (!result.benches.contains(gpu))
-        result.benches.emplace(
-            gpu,
-            KernelBench(load_cluster(data, {.name = machines.nodes[*node].first}).gpu, operators));
+        result.benches.emplace(gpu, KernelBench(gpu_alone(data, gpu), operators));
       Work work = work_of(read, result.benches.at(gpu));
       const double seconds = work.kind.empty() ? 0 : seconds_of(read, work.row);
       if (work.kind.empty())

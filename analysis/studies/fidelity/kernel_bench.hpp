@@ -29,7 +29,6 @@ struct MeasuredKernels {
   std::map<std::string, KernelBench> benches;  // by GPU
 };
 // Throws UserError naming every cell that is no number.
-MeasuredKernels read_kernels(const Catalogue& data, const MachineWords& machines,
-                             std::span<const CsvTable> tables);
+MeasuredKernels read_kernels(const Catalogue& data, std::span<const CsvTable> tables);
 
 }  // namespace stepsim

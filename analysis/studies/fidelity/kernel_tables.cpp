@@ -232,9 +232,8 @@ std::string fullest_name(const std::vector<TimedKernel>& kernels, const std::str
 
 }  // namespace
 
-KernelTimes predict_kernels(const Catalogue& data, const MachineWords& machines,
-                            std::span<const CsvTable> tables) {
-  MeasuredKernels read = read_kernels(data, machines, tables);
+KernelTimes predict_kernels(const Catalogue& data, std::span<const CsvTable> tables) {
+  MeasuredKernels read = read_kernels(data, tables);
   for (TimedKernel& kernel : read.kernels)
     kernel.predicted = read.benches.at(kernel.gpu).time(kernel);
   return {std::move(read.kernels), std::move(read.skipped)};
@@ -256,7 +255,7 @@ std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels) {
 
 std::vector<FittedCurve> fit_kernels(const Catalogue& data, std::span<const CsvTable> tables,
                                      const std::string& gpu) {
-  const MeasuredKernels read = read_kernels(data, machine_words(data), tables);
+  const MeasuredKernels read = read_kernels(data, tables);
   std::vector<FittedCurve> curves;
   for (const CurveKind& kind : curve_kinds) {
     CurveFit problem{kind.free, {}, {}, 0};

@@ -33,8 +33,7 @@ struct KernelTimes {
 };
 // Predicts matrix products, grouped ones and attention. Single kernels are alone: clocks have not
 // fallen yet, and no stack stands in between.
-KernelTimes predict_kernels(const Catalogue& data, const MachineWords& machines,
-                            std::span<const CsvTable> tables);
+KernelTimes predict_kernels(const Catalogue& data, std::span<const CsvTable> tables);
 
 // A family is the rows of a GPU and kind; the last one is all of them.
 struct KernelFamily {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -150,13 +149,6 @@ void read_types(const Table& root, Strategy& strategy) {
                    "differs from the model's type: DeepSpeed needs stage 1 or more");
 }
 
-// DeepSpeed's own names, and behind them those of torch.optim, where it looks for any other.
-constexpr std::array optimizers{"Adam",       "AdamW",  "Adagrad",     "Lamb",   "OneBitAdam",
-                                "OneBitLamb", "MuAdam", "ZeroOneAdam", "MuSGD",  "MuAdamW",
-                                "Lion",       "Muon",   "Adadelta",    "Adamax", "Adafactor",
-                                "ASGD",       "LBFGS",  "NAdam",       "RAdam",  "RMSprop",
-                                "Rprop",      "SGD",    "SparseAdam"};
-
 // FusedAdam and DeepSpeedCPUAdam are what "AdamW" picks by itself.
 std::string nearest_optimizer(const std::string& plain, const std::vector<std::string>& names) {
   return plain.ends_with("adam") ? " (did you mean \"AdamW\"?)" : did_you_mean(plain, names);
@@ -183,12 +175,13 @@ std::optional<Told> told_at(const Table& table, std::string_view path) {
 // Whose value it is when both say a key, and a word about the other one.
 struct Settle {
   const Table& root;
+  const Table& facts;
   const DeepSpeedQuestion& question;
   DeepSpeedImport& result;
 
   // Settles one key, or all of a block: "strategy.offload.".
   void operator()(std::string_view path) const {
-    for (const DeepSpeedRival& rival : deepspeed_rivals)
+    for (const DeepSpeedRival& rival : deepspeed_rivals(question.data))
       if (rival.key == path || (path.ends_with('.') && rival.key.starts_with(path))) settle(rival);
   }
 
@@ -261,7 +254,7 @@ void read_optimizer(const Table& root, const DeepSpeedQuestion& question, const 
   Strategy& strategy = result.strategy;
   const std::string type = optimizer->text_or("type", ""), plain = in_small_letters(type);
   optimizer->has("legacy_fusion");
-  const std::vector<std::string> names(optimizers.begin(), optimizers.end());
+  const std::vector<std::string> names = settle.facts.texts("optimizers");
   if (std::none_of(names.begin(), names.end(),
                    [&](auto& name) { return in_small_letters(name) == plain; }))
     return optimizer->problem(
@@ -288,11 +281,20 @@ void read_optimizer(const Table& root, const DeepSpeedQuestion& question, const 
 
 }  // namespace
 
-std::map<std::string, std::string> deepspeed_words(const std::string& path) {
+const std::vector<DeepSpeedRival>& deepspeed_rivals(const Catalogue& data) {
+  std::vector<DeepSpeedRival>& rivals = data.kept<std::vector<DeepSpeedRival>>();
+  if (!rivals.empty()) return rivals;
+  const Document facts = deepspeed_facts(data);
+  const Table table = facts.root().table("rivals");
+  for (const std::string& key : table.keys()) rivals.push_back({key, table.text(key)});
+  return rivals;
+}
+
+std::map<std::string, std::string> deepspeed_words(const Catalogue& data, const std::string& path) {
   std::map<std::string, std::string> words;
   try {
     const Document document = parse_document(without_comments(read_text(path), path), path);
-    for (const auto& [key, theirs] : deepspeed_rivals)
+    for (const auto& [key, theirs] : deepspeed_rivals(data))
       if (const auto said = document.peek(theirs); said && *said != "auto")
         words.emplace(key, *said);
   } catch (const UserError&) {  // whoever reads all of it says what is wrong
@@ -305,7 +307,9 @@ DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion&
   const Document document = parse_document(without_comments(read_text(path), path), path);
   const Table root = document.root();
   DeepSpeedImport result{question.strategy, question.job, {}, {}};
-  const Settle settle{root, question, result};
+  const Document known = deepspeed_facts(question.data);
+  const Table facts = known.root();
+  const Settle settle{root, facts, question, result};
   const auto zero = root.table_if("zero_optimization");
   Strategy& strategy = result.strategy;
   strategy.sharding = static_cast<Sharding>(zero ? zero->integer_or("stage", 0, 0, 3) : 0);
@@ -329,13 +333,13 @@ DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion&
     if (const auto leaf = zero->origin("leaf_module"))
       result.told.emplace_back("strategy.zero_optimization.leaf_modules", leaf->line);
     check_zero(*zero, question, result);
-    note_unread_of_zero(*zero, strategy, result.notes);
+    note_unread_of_zero(facts, *zero, strategy, result.notes);
   }
   read_batch(root, question, result);
   for (const std::string_view key :
        {"job.", "strategy.gradient_dtype", "strategy.optimizer_kernels"})
     settle(key);
-  note_unread(root, result.notes);
+  note_unread(facts, root, result.notes);
   for (std::string& note : result.notes) note = fmt::format("{}: {}", path, note);
   document.finish();
   return result;

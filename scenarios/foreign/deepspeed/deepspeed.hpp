@@ -1,7 +1,6 @@
 // This reads a DeepSpeed configuration file as DeepSpeed and the Hugging Face integration read it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "topology/catalog.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/strategy/job.hpp"
 #include "workloads/strategy/strategy.hpp"
@@ -21,50 +21,15 @@ inline constexpr std::string_view deepspeed_except = "deepspeed_except";
 
 // A key of a scenario that DeepSpeed's file may say as well, and the key there.
 struct DeepSpeedRival {
-  std::string_view key, theirs;
+  std::string key, theirs;
 };
-inline constexpr std::array deepspeed_rivals{
-    DeepSpeedRival{"strategy.zero", "zero_optimization.stage"},
-    DeepSpeedRival{"strategy.offload.optimizer", "zero_optimization.offload_optimizer.device"},
-    DeepSpeedRival{"strategy.offload.parameters", "zero_optimization.offload_param.device"},
-    DeepSpeedRival{"strategy.offload.ratio", "zero_optimization.offload_optimizer.ratio"},
-    DeepSpeedRival{"strategy.offload.pipeline_read",
-                   "zero_optimization.offload_optimizer.pipeline_read"},
-    DeepSpeedRival{"strategy.offload.pipeline_write",
-                   "zero_optimization.offload_optimizer.pipeline_write"},
-    DeepSpeedRival{"strategy.offload.optimizer_buffers",
-                   "zero_optimization.offload_optimizer.buffer_count"},
-    DeepSpeedRival{"strategy.offload.parameter_buffers",
-                   "zero_optimization.offload_param.buffer_count"},
-    DeepSpeedRival{"strategy.offload.buffer_size", "zero_optimization.offload_param.buffer_size"},
-    DeepSpeedRival{"strategy.offload.max_in_cpu", "zero_optimization.offload_param.max_in_cpu"},
-    DeepSpeedRival{"strategy.zero_optimization.overlap_comm", "zero_optimization.overlap_comm"},
-    DeepSpeedRival{"strategy.zero_optimization.reduce_bucket_size",
-                   "zero_optimization.reduce_bucket_size"},
-    DeepSpeedRival{"strategy.zero_optimization.sub_group_size", "zero_optimization.sub_group_size"},
-    DeepSpeedRival{"strategy.zero_optimization.stage3_prefetch_bucket_size",
-                   "zero_optimization.stage3_prefetch_bucket_size"},
-    DeepSpeedRival{"strategy.zero_optimization.stage3_param_persistence_threshold",
-                   "zero_optimization.stage3_param_persistence_threshold"},
-    DeepSpeedRival{"strategy.zero_optimization.stage3_max_live_parameters",
-                   "zero_optimization.stage3_max_live_parameters"},
-    DeepSpeedRival{"strategy.zero_optimization.stage3_max_reuse_distance",
-                   "zero_optimization.stage3_max_reuse_distance"},
-    DeepSpeedRival{"strategy.zero_optimization.zero_hpz_partition_size",
-                   "zero_optimization.zero_hpz_partition_size"},
-    DeepSpeedRival{"strategy.zero_optimization.zero_quantized_weights",
-                   "zero_optimization.zero_quantized_weights"},
-    DeepSpeedRival{"strategy.zero_optimization.zero_quantized_gradients",
-                   "zero_optimization.zero_quantized_gradients"},
-    DeepSpeedRival{"job.micro_batch", "train_micro_batch_size_per_gpu"},
-    DeepSpeedRival{"job.gradient_accumulation", "gradient_accumulation_steps"},
-    DeepSpeedRival{"strategy.gradient_dtype", "data_types.grad_accum_dtype"},
-    DeepSpeedRival{"strategy.optimizer", "optimizer.type"},
-    DeepSpeedRival{"strategy.optimizer_kernels", "optimizer.params.torch_adam"}};
+// Returns all of them, as deepspeed.yaml has them.
+const std::vector<DeepSpeedRival>& deepspeed_rivals(const Catalogue& data);
 
 // This is what the scenario says besides. Values of the file win where it has them, but for keys
 // that were set over the scenario: "strategy.zero", or "strategy.offload" with all below it.
 struct DeepSpeedQuestion {
+  const Catalogue& data;
   const Strategy& strategy;
   const Job& job;
   const Model& model;
@@ -84,7 +49,7 @@ struct DeepSpeedImport {
 
 // Returns what the file says of rivals, by the scenario's keys; nothing of a file that cannot be
 // read.
-std::map<std::string, std::string> deepspeed_words(const std::string& path);
+std::map<std::string, std::string> deepspeed_words(const Catalogue& data, const std::string& path);
 
 // "auto" becomes what the Hugging Face integration would put there. Throws UserError on keys that
 // contradict each other or the scenario.

@@ -3,137 +3,52 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
-
-// Keys of stage 3 that DeepSpeed does not look at below it.
-constexpr std::array only_at_stage_3{"zero_hpz_partition_size", "zero_quantized_weights",
-                                     "zero_quantized_gradients", "leaf_module"};
-// Known to DeepSpeed, and without effect on what is modelled.
-constexpr std::array zero_without_effect{"allgather_bucket_size",
-                                         "use_multi_rank_bucket_allreduce",
-                                         "load_from_fp32_weights",
-                                         "elastic_checkpoint",
-                                         "ignore_unused_parameters",
-                                         "legacy_stage1",
-                                         "stage3_gather_16bit_weights_on_model_save",
-                                         "stage3_gather_fp16_weights_on_model_save",
-                                         "gather_16bit_weights_on_model_save",
-                                         "stage3_model_persistence_threshold",
-                                         "model_persistence_threshold",
-                                         "memory_efficient_linear",
-                                         "override_module_apply",
-                                         "pipeline_loading_checkpoint",
-                                         "enable_sanity_checks",
-                                         "log_trace_cache_warnings",
-                                         "cpu_offload_use_pin_memory"};
-constexpr std::array deepspeed_without_effect{"scheduler",
-                                              "gradient_clipping",
-                                              "prescale_gradients",
-                                              "gradient_predivide_factor",
-                                              "disable_allgather",
-                                              "zero_allow_untested_optimizer",
-                                              "zero_force_ds_cpu_optimizer",
-                                              "aio",
-                                              "checkpoint",
-                                              "nebula",
-                                              "steps_per_print",
-                                              "memory_breakdown",
-                                              "dump_state",
-                                              "tensorboard",
-                                              "wandb",
-                                              "comet",
-                                              "csv_monitor",
-                                              "monitor_config",
-                                              "timers",
-                                              "graph_harvesting",
-                                              "dataloader_drop_last",
-                                              "use_data_before_expert_parallelism",
-                                              "local_rank"};
-
-// These change time or memory and are not modelled; the values (between spaces) are those with
-// which DeepSpeed does what is. If `inner` is named, its block counts by that key of it.
-struct Unmodelled {
-  std::string_view key, inner, usual;
-};
-constexpr std::string_view off = " false auto ", on = " true auto ", one = " 0 1 auto ";
-constexpr std::string_view sixteen = " auto bf16 bfloat16 fp16 float16 ";
-constexpr std::array zero_unmodelled{
-    Unmodelled{"contiguous_gradients", "", on},
-    Unmodelled{"reduce_scatter", "", on},
-    Unmodelled{"allgather_partitions", "", on},
-    Unmodelled{"stage3_module_granularity_threshold", "", " 0 auto "},
-    Unmodelled{"module_granularity_threshold", "", " 0 auto "},
-    Unmodelled{"stage3_use_all_reduce_for_fetch_params", "", off},
-    Unmodelled{"use_all_reduce_for_fetch_params", "", off},
-    Unmodelled{"stage3_allgather_sequential", "", off},
-    Unmodelled{"allgather_sequential", "", off},
-    Unmodelled{"zero_quantized_nontrainable_weights", "", off},
-    Unmodelled{"zeropp_loco_param", "", ""},
-    Unmodelled{"mics_shard_size", "", " -1 auto "},
-    Unmodelled{"mics_hierarchical_params_gather", "", off},
-    Unmodelled{"save_muon_momentum_buffer_in_memory", "", off}};
-constexpr std::array unmodelled{
-    Unmodelled{"bf16", "bf16_master_weights_and_grads", off},
-    Unmodelled{"bf16", "bf16_optimizer_states", off},
-    Unmodelled{"fp16", "fp16_master_weights_and_grads", off},
-    Unmodelled{"amp", "enabled", off},
-    Unmodelled{"torch_autocast", "enabled", off},
-    Unmodelled{"sparse_gradients", "", off},
-    Unmodelled{"communication_data_type", "", sixteen},
-    Unmodelled{"seq_parallel_communication_data_type", "", sixteen},
-    Unmodelled{"fp32_allreduce", "", off},
-    Unmodelled{"activation_checkpointing", "partition_activations", off},
-    Unmodelled{"activation_checkpointing", "cpu_checkpointing", off},
-    Unmodelled{"wall_clock_breakdown", "", off},
-    Unmodelled{"flops_profiler", "enabled", off},
-    Unmodelled{"comms_logger", "enabled", off},
-    Unmodelled{"elasticity", "enabled", off},
-    Unmodelled{"autotuning", "enabled", off},
-    Unmodelled{"compression_training", "", ""},
-    Unmodelled{"quantize_training", "enabled", off},
-    Unmodelled{"data_efficiency", "enabled", off},
-    Unmodelled{"curriculum_learning", "enabled", off},
-    Unmodelled{"progressive_layer_drop", "enabled", off},
-    Unmodelled{"eigenvalue", "enabled", off},
-    Unmodelled{"sparse_attention", "", ""},
-    Unmodelled{"pipeline", "stages", one},
-    Unmodelled{"hybrid_engine", "enabled", off},
-    Unmodelled{"tensor_parallel", "autotp_size", one},
-    Unmodelled{"compile", "deepcompile", off},
-    Unmodelled{"sequence_parallel_size", "", one},
-    Unmodelled{"weight_quantization", "", ""}};
 
 // Blocks of other parts of DeepSpeed have keys of their own, all of them known.
 void take_all(const Table& block) {
   for (const std::string& key : block.keys()) block.has(key);
 }
 
-void note_unmodelled(const Table& table, const Unmodelled& what, std::string_view prefix,
-                     Notes& notes) {
-  if (!table.has(what.key)) return;
-  std::string path = fmt::format("{}{}", prefix, what.key), value;
-  if (table.is_mapping(what.key)) {
-    const Table block = table.table(what.key);
+// Notes a key that is not modelled, "pipeline.stages", unless it says what is: one of `usual`.
+void note_unmodelled(const Table& table, std::string_view path, std::string_view prefix,
+                     const std::vector<std::string>& usual, Notes& notes) {
+  const std::size_t dot = path.find('.');
+  const std::string_view key = path.substr(0, dot);
+  if (!table.has(key)) return;
+  std::string_view named = key;
+  std::string value;
+  if (table.is_mapping(key)) {
+    const Table block = table.table(key);
     take_all(block);
-    if (!what.inner.empty()) {
-      if (!block.has(what.inner)) return;
-      path += fmt::format(".{}", what.inner);
-      value = block.one_line(what.inner);
+    if (dot != std::string_view::npos) {
+      const std::string_view inner = path.substr(dot + 1);
+      if (!block.has(inner)) return;
+      named = path;
+      value = block.one_line(inner);
     }
   } else {
-    value = table.one_line(what.key);
+    value = table.one_line(key);
   }
   std::erase(value, '\'');
-  if (!value.empty() && what.usual.find(fmt::format(" {} ", value)) != std::string_view::npos)
-    return;
-  notes.push_back(fmt::format("{}{}{} is not modelled; the result is without it", path,
+  if (!value.empty() && holds(usual, value)) return;
+  notes.push_back(fmt::format("{}{}{}{} is not modelled; the result is without it", prefix, named,
                               value.empty() ? "" : ": ", value));
+}
+
+void note_table(const Table& facts, const Table& table, std::string_view prefix, Notes& notes) {
+  for (const std::string& key : facts.texts("without_effect"))
+    if (table.has(key))
+      notes.push_back(fmt::format("{}{} changes neither time nor memory here", prefix, key));
+  const Table unmodelled = facts.table("not_modelled");
+  for (const std::string& path : unmodelled.keys())
+    note_unmodelled(table, path, prefix, unmodelled.texts_or(path), notes);
 }
 
 // "true", "false", "auto", or nothing when there is no word of it.
@@ -163,41 +78,21 @@ bool trains_in_32_bits(const Table& root, bool& half) {
 
 namespace {
 
-// Keys that people write at the top of the file, and that do nothing there.
-struct NotAsHoped {
-  std::string_view key, why;
-};
-constexpr std::string_view outside =
-    "stands outside zero_optimization, where DeepSpeed does not look: nothing is offloaded";
-constexpr std::array not_as_hoped{
-    NotAsHoped{"offload_optimizer", outside}, NotAsHoped{"offload_param", outside},
-    NotAsHoped{"moe",
-               "is no key of DeepSpeed, and models of Hugging Face do not heed it: experts "
-               "run as the model's code has them"}};
-
 // DeepSpeed ignores keys that it does not have; one that is near to a key of it is a mistake.
-void note_unknown(const Table& root, Notes& notes) {
-  std::vector<std::string> known{"zero_optimization",
-                                 "data_types",
-                                 "optimizer",
-                                 "train_batch_size",
-                                 "train_micro_batch_size_per_gpu",
-                                 "gradient_accumulation_steps",
-                                 "bf16",
-                                 "bfloat16",
-                                 "fp16"};
-  known.insert(known.end(), deepspeed_without_effect.begin(), deepspeed_without_effect.end());
-  for (const Unmodelled& what : unmodelled) known.emplace_back(what.key);
+void note_unknown(const Table& facts, const Table& root, Notes& notes) {
+  std::vector<std::string> known = facts.texts("read");
+  append(known, facts.texts("without_effect"));
+  for (const std::string& path : facts.table("not_modelled").keys())
+    known.push_back(path.substr(0, path.find('.')));
+  const Table not_as_hoped = facts.table("not_as_hoped");
   constexpr std::size_t most = 200;  // nobody reads on
   std::size_t count = 0;
   for (const std::string& key : root.keys()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     root.has(key);
     if (++count > most) continue;
-    const auto hoped = std::find_if(not_as_hoped.begin(), not_as_hoped.end(),
-                                    [&](const NotAsHoped& each) { return each.key == key; });
-    if (hoped != not_as_hoped.end()) {
-      notes.push_back(fmt::format("{} {}", key, hoped->why));
+    if (not_as_hoped.has(key)) {
+      notes.push_back(fmt::format("{} {}", key, not_as_hoped.text(key)));
       continue;
     }
     if (const std::string near = did_you_mean(key, known); !near.empty())
@@ -211,22 +106,21 @@ void note_unknown(const Table& root, Notes& notes) {
 
 }  // namespace
 
-void note_unread(const Table& root, Notes& notes) {
-  note_unknown(root, notes);
-  for (const std::string_view key : deepspeed_without_effect)
-    if (root.has(key)) notes.push_back(fmt::format("{} changes neither time nor memory here", key));
-  for (const Unmodelled& what : unmodelled) note_unmodelled(root, what, "", notes);
+Document deepspeed_facts(const Catalogue& data) {
+  return read_document(data.file("scenarios/foreign/deepspeed/deepspeed.yaml"));
 }
 
-void note_unread_of_zero(const Table& zero, const Strategy& strategy, Notes& notes) {
-  for (const std::string_view key : zero_without_effect)
-    if (zero.has(key))
-      notes.push_back(
-          fmt::format("zero_optimization.{} changes neither time nor memory here", key));
-  for (const Unmodelled& what : zero_unmodelled)
-    note_unmodelled(zero, what, "zero_optimization.", notes);
+void note_unread(const Table& facts, const Table& root, Notes& notes) {
+  note_unknown(facts, root, notes);
+  note_table(facts, root, "", notes);
+}
+
+void note_unread_of_zero(const Table& facts, const Table& zero, const Strategy& strategy,
+                         Notes& notes) {
+  const Table own = facts.table("zero_optimization");
+  note_table(own, zero, "zero_optimization.", notes);
   if (strategy.sharding == Sharding::zero3) return;
-  for (const std::string_view key : only_at_stage_3)
+  for (const std::string& key : own.texts("only_at_stage_3"))
     if (zero.has(key))
       notes.push_back(fmt::format("zero_optimization.{} means nothing below stage 3", key));
 }

@@ -33,17 +33,21 @@ std::uint32_t largest_node(const Catalogue& data, std::string_view gpu) {
   return largest;
 }
 
-// Finds the smallest node with so many GPUs, or several of the largest.
-void find_node(const Catalogue& data, std::string_view gpu, NamedMachine& machine) {
+// Finds the smallest node with so many GPUs, of several the one with the shortest name; or several
+// of the largest. `count_in` says how many of the GPU a node has.
+template <class Count>
+void find_node(const Catalogue& data, const Count& count_in, NamedMachine& machine) {
   std::uint32_t largest = 0, smallest = 0;
   std::string of_largest, of_smallest;
   for (const std::string& node : names_on(data, node_shelf)) {
-    const std::uint32_t count = gpus_of_node(node, gpu);
-    if (count > largest) {
+    const std::uint32_t count = count_in(node);
+    if (count == 0) continue;
+    if (count > largest || (count == largest && node.size() < of_largest.size())) {
       largest = count;
       of_largest = node;
     }
-    if (count >= machine.gpus && (smallest == 0 || count < smallest)) {
+    if (count >= machine.gpus && (smallest == 0 || count < smallest ||
+                                  (count == smallest && node.size() < of_smallest.size()))) {
       smallest = count;
       of_smallest = node;
     }
@@ -55,6 +59,12 @@ void find_node(const Catalogue& data, std::string_view gpu, NamedMachine& machin
     machine.node = of_largest;
     machine.nodes = machine.gpus / largest;
   }
+}
+
+// Finds a node that is called by this word.
+void find_node(const Catalogue& data, std::string_view gpu, NamedMachine& machine) {
+  find_node(
+      data, [&](const std::string& node) { return gpus_of_node(node, gpu); }, machine);
 }
 
 // Returns the words of a name, as the table has them: "RTX 3090" and "RTX3090" are "3090".
@@ -86,33 +96,6 @@ std::uint32_t gpus_in(const Catalogue& data, const std::string& node) {
 std::string gpu_of(const Catalogue& data, const std::string& node) {
   const std::string said = heading_in(file_of(data, node_shelf, node), "gpu");
   return said.empty() ? open_entry(data, node_shelf, node).peek("gpu").value_or("") : said;
-}
-
-// Finds the smallest node with so many of exactly this GPU, of several the one with the shortest
-// name; or several of the largest.
-void find_node_with(const Catalogue& data, const std::string& gpu, NamedMachine& machine) {
-  std::uint32_t largest = 0, smallest = 0;
-  std::string of_largest, of_smallest;
-  for (const std::string& node : names_on(data, node_shelf)) {
-    if (gpu_of(data, node) != gpu) continue;
-    const std::uint32_t count = gpus_in(data, node);
-    if (count > largest || (count == largest && node.size() < of_largest.size())) {
-      largest = count;
-      of_largest = node;
-    }
-    if (count >= machine.gpus && (smallest == 0 || count < smallest ||
-                                  (count == smallest && node.size() < of_smallest.size()))) {
-      smallest = count;
-      of_smallest = node;
-    }
-  }
-  if (smallest > 0) {
-    machine.node = of_smallest;
-    machine.whole = smallest == machine.gpus;
-  } else if (largest > 0 && machine.gpus % largest == 0) {
-    machine.node = of_largest;
-    machine.nodes = machine.gpus / largest;
-  }
 }
 
 // Sizes of models are written alike: "8x22b".
@@ -194,7 +177,10 @@ std::optional<NamedMachine> machine_called(const Catalogue& data, std::string_vi
   if (!called->is_modelled) return std::nullopt;
   NamedMachine machine{.words = std::string(said),
                        .gpus = gpus > 0 ? gpus : std::max(called->count, 1u)};
-  find_node_with(data, called->gpu, machine);
+  const auto of_this_gpu = [&](const std::string& node) {
+    return gpu_of(data, node) == called->gpu ? gpus_in(data, node) : 0;
+  };
+  find_node(data, of_this_gpu, machine);
   return machine.node.empty() ? std::nullopt : std::optional(machine);
 }
 

@@ -2,7 +2,6 @@
 
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
 #include "scenarios/foreign/write/foreign_lines.hpp"
-#include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {
@@ -31,7 +30,7 @@ bool needs_deepspeed_file(const Scenario& scenario) {
 std::string deepspeed_text(const Scenario& scenario) {
   ForeignLines lines(scenario);
   lines.say("bf16.enabled", !scenario.strategy.precision.whole());
-  for (const DeepSpeedRival& rival : deepspeed_rivals) {
+  for (const DeepSpeedRival& rival : deepspeed_rivals(scenario.data)) {
     const std::string value = lines.value(rival.key);
     if (value.empty() || value == "none" || !belongs(lines, rival)) continue;
     lines.say(rival.theirs, value);

@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace stepsim;
@@ -113,22 +114,29 @@ TEST_CASE("units of a measured table become SI and empty cells their defaults", 
   CHECK(rows[1].rate == 51e9);
 }
 
-TEST_CASE("the longest word that the hardware contains names the machine", "[scenarios]") {
-  const MachineWords words{{{"a", {"h100"}}, {"b", {"h100 pcie"}}}, {{"n", {"efa"}}}};
+TEST_CASE("a row is of the machine that it names, else of its card's usual node", "[scenarios]") {
+  const Catalogue& data = source_data();
   MeasuredCollective row;
-  row.hardware = "NVIDIA H100 PCIe";
-  CHECK(machine_of(words, row)->name == "b");
-  row.hardware = "H100-80GB (p5.48xlarge)";
-  CHECK(machine_of(words, row)->name == "a");
-  CHECK(machine_of(words, row)->network.empty());
+  for (const auto& [hardware, node] :
+       {std::pair{"NVIDIA H100 80GB HBM3", "h100-8"}, std::pair{"H100-80GB PCIe", "h100-pcie-2"},
+        std::pair{"MI300X-192GB", "mi300x-8"}, std::pair{"A100-SXM4-40GB", "a100-8-40"},
+        std::pair{"H100 (Hopper)", "h100-8"}}) {
+    row.hardware = hardware;
+    CHECK(machine_of(data, row)->name == node);
+  }
   row.nodes = 2;
-  row.interconnect = "32x100 Gb/s EFA";
-  CHECK(machine_of(words, row)->network == "n");
-  row.interconnect = "gVNIC";  // named, and not in the catalogue
-  CHECK_FALSE(machine_of(words, row).has_value());
+  CHECK(machine_of(data, row)->network.empty());
+  row.interconnect = "gVNIC";  // described, and no network of the catalogue is named
+  CHECK_FALSE(machine_of(data, row).has_value());
+  row.network = "efa-v2";
+  CHECK(machine_of(data, row)->network == "efa-v2");
   row.nodes = 1;
-  row.hardware = "H800";
-  CHECK_FALSE(machine_of(words, row).has_value());
+  for (const char* unknown : {"A100-64GB", "XH100X", "TPU v5p", ""}) {
+    row.hardware = unknown;
+    CHECK_FALSE(machine_of(data, row).has_value());
+  }
+  row.machine = "gh200-4";
+  CHECK(machine_of(data, row)->name == "gh200-4");
 }
 
 TEST_CASE("notes say which rows are left out and why", "[scenarios]") {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
@@ -15,84 +13,10 @@ namespace {
 
 constexpr std::string_view config_option = "--config_file";
 
-// These are keys of the file itself: accelerate/commands/config/config_args.py.
-constexpr std::array known_keys{"compute_environment",
-                                "distributed_type",
-                                "mixed_precision",
-                                "use_cpu",
-                                "debug",
-                                "num_processes",
-                                "machine_rank",
-                                "num_machines",
-                                "gpu_ids",
-                                "main_process_ip",
-                                "main_process_port",
-                                "rdzv_backend",
-                                "same_network",
-                                "main_training_function",
-                                "enable_cpu_affinity",
-                                "deepspeed_config",
-                                "fsdp_config",
-                                "parallelism_config",
-                                "megatron_lm_config",
-                                "mpirun_config",
-                                "tpu_name",
-                                "tpu_zone",
-                                "tpu_use_cluster",
-                                "tpu_use_sudo",
-                                "command_file",
-                                "commands",
-                                "tpu_vm",
-                                "tpu_env",
-                                "dynamo_config",
-                                "downcast_bf16",
-                                "fp8_config",
-                                "ipex_config",
-                                "deepspeed_hostfile",
-                                "gradient_accumulation_steps",
-                                "main_process_port",
-                                "num_cpu_threads_per_process"};
-
-// These are keys of its blocks: commands/config/cluster.py, commands/launch.py, and a few of older
-// releases.
-constexpr std::array deepspeed_block{"deepspeed_config_file",
-                                     "deepspeed_exclusion_filter",
-                                     "deepspeed_hostfile",
-                                     "deepspeed_inclusion_filter",
-                                     "deepspeed_moe_layer_cls_names",
-                                     "deepspeed_multinode_launcher",
-                                     "gradient_accumulation_steps",
-                                     "gradient_clipping",
-                                     "offload_optimizer_device",
-                                     "offload_optimizer_nvme_path",
-                                     "offload_param_device",
-                                     "offload_param_nvme_path",
-                                     "transformer_moe_cls_names",
-                                     "zero3_init_flag",
-                                     "zero3_save_16bit_model",
-                                     "zero_stage"};
-constexpr std::array fsdp_block{"fsdp_activation_checkpointing",
-                                "fsdp_auto_wrap_policy",
-                                "fsdp_backward_prefetch",
-                                "fsdp_backward_prefetch_policy",
-                                "fsdp_cpu_ram_efficient_loading",
-                                "fsdp_forward_prefetch",
-                                "fsdp_ignored_modules",
-                                "fsdp_limit_all_gathers",
-                                "fsdp_min_num_params",
-                                "fsdp_offload_params",
-                                "fsdp_reshard_after_forward",
-                                "fsdp_sharding_strategy",
-                                "fsdp_state_dict_type",
-                                "fsdp_sync_module_states",
-                                "fsdp_transformer_layer_cls_to_wrap",
-                                "fsdp_use_orig_params",
-                                "fsdp_version"};
-
 // Accelerate passes a key of a block on, whatever it is called: what is near to one is misspelt.
-void refuse_misspelt(const Table& root, std::string_view block, std::span<const char* const> keys) {
+void refuse_misspelt(const Table& facts, const Table& root, std::string_view block) {
   if (!root.is_mapping(block)) return;
-  const std::vector<std::string> names(keys.begin(), keys.end());
+  const std::vector<std::string> names = facts.texts(block);
   const Table table = root.table(block);
   for (const std::string& key : table.keys())
     if (!holds(names, key))
@@ -249,16 +173,17 @@ void put_other_blocks(MappedSource& source, const std::string& file, const Table
 
 }  // namespace
 
-AccelerateFile read_accelerate(const std::string& file) {
+AccelerateFile read_accelerate(const Catalogue& data, const std::string& file) {
+  const Document facts = import_facts(data, "programs/accelerate/accelerate");
   const Document document = read_document(file);
   const Table root = document.root();
   AccelerateFile result{.file = file};
-  const std::vector<std::string> names(known_keys.begin(), known_keys.end());
+  const std::vector<std::string> names = facts.root().texts("file");
   for (const std::string& key : root.keys())
     if (std::find(names.begin(), names.end(), key) == names.end())
       root.problem(key, fmt::format("no key of a file of Accelerate{}", did_you_mean(key, names)));
-  refuse_misspelt(root, "deepspeed_config", deepspeed_block);
-  refuse_misspelt(root, "fsdp_config", fsdp_block);
+  for (const std::string_view block : {"deepspeed_config", "fsdp_config"})
+    refuse_misspelt(facts.root(), root, block);
   const std::int64_t processes = root.integer_or("num_processes", 0, -1, 1 << 20),
                      machines = root.integer_or("num_machines", 1, 1, 1 << 13);
   result.sharding = bare(text_or_nothing(root, "distributed_type"));

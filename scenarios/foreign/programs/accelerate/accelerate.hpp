@@ -17,7 +17,7 @@ struct AccelerateFile {
 };
 
 // Throws UserError about what is no file of Accelerate.
-AccelerateFile read_accelerate(const std::string& file);
+AccelerateFile read_accelerate(const Catalogue& data, const std::string& file);
 
 // Reads options of `accelerate launch`, which say the same; nothing where they say nothing of the
 // sharding.

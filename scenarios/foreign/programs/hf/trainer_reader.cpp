@@ -230,7 +230,7 @@ void TrainerReader::find_named_accelerate() {
   const auto file =
       holds(known, said) ? fmt::format("{}/{}.yaml", folder, said) : find_beside(question_, said);
   if (file) {
-    accelerate_ = read_accelerate(*file);
+    accelerate_ = read_accelerate(question_.data, *file);
     return;
   }
   source_.problem("accelerate_config",
@@ -260,7 +260,7 @@ void TrainerReader::find_told_accelerate() {
                       fmt::format("no file of Accelerate {}, neither beside this file nor from "
                                   "here",
                                   said)}});
-  accelerate_ = read_accelerate(*file);
+  accelerate_ = read_accelerate(question_.data, *file);
   if (launched) lay_options_over(*accelerate_, *question_.launch);
 }
 

@@ -88,7 +88,7 @@ std::string processes_of(const PythonQuestion& question, const std::optional<Lau
   const auto file =
       find_beside({.data = question.data, .file = question.file, .settings = {}}, own->file.text);
   if (!file) return "";
-  const AccelerateFile accelerate = read_accelerate(*file);
+  const AccelerateFile accelerate = read_accelerate(question.data, *file);
   return accelerate.gpus.gpus > 0 ? std::to_string(accelerate.gpus.gpus) : "";
 }
 

@@ -28,7 +28,7 @@ DeepSpeedImport read(const std::string& text, const Job& job = {}) {
   std::ofstream(path) << text;
   Strategy strategy;
   strategy.optimizer = optimizer_called("adamw");
-  DeepSpeedQuestion question{strategy, job, dense_model(), ranks};
+  DeepSpeedQuestion question{source_data(), strategy, job, dense_model(), ranks};
   question.optimizers = {"adamw", "lion", "muon", "sgd", "sgd_momentum"};
   return read_deepspeed(path, question);
 }
@@ -268,7 +268,8 @@ DeepSpeedImport with_set(const Strategy& strategy, const Job& job, std::vector<s
   std::ofstream(path) << R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2,
       "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 3, "reduce_bucket_size": 1e8,
       "zero_hpz_partition_size": 8, "offload_optimizer": {"device": "cpu"}}})";
-  return read_deepspeed(path, {strategy, job, dense_model(), ranks, {}, std::move(set)});
+  return read_deepspeed(path,
+                        {source_data(), strategy, job, dense_model(), ranks, {}, std::move(set)});
 }
 
 }  // namespace
