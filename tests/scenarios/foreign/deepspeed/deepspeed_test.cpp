@@ -6,6 +6,7 @@
 
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/source_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tiny_step.hpp"
 
