@@ -96,15 +96,19 @@ std::uint32_t memory_of(const Catalogue& data, const std::string& gpu) {
   return digits_in(std::string_view(said).substr(0, said.find(' ')));
 }
 
-// Returns the card of these words, behind which may stand the memory that it has in any case.
-std::string card_of(const Catalogue& data, Words words) {
+// Returns the card of these words, among which may stand the memory that it has in any case.
+std::string card_of(const Catalogue& data, const Words& words) {
   if (words.empty()) return "";
   std::string gpu = gpu_of(data, words);
-  const std::uint32_t memory = digits_in(words.back());
-  if (!gpu.empty() || words.size() < 2 || memory == 0) return gpu;
-  words.pop_back();
-  gpu = gpu_of(data, words);
-  return !gpu.empty() && memory_of(data, gpu) == memory ? gpu : "";
+  for (std::size_t i = words.size(); gpu.empty() && words.size() > 1 && i-- > 0;) {
+    const std::uint32_t memory = digits_in(words[i]);
+    if (memory == 0) continue;
+    Words others = words;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::string card = gpu_of(data, others);
+    if (!card.empty() && memory_of(data, card) == memory) gpu = card;
+  }
+  return gpu;
 }
 
 }  // namespace

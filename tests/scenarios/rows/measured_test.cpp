@@ -122,7 +122,9 @@ TEST_CASE("a row is of the machine that it names, else of its card's usual node"
         std::pair{"MI300X-192GB", "mi300x-8"}, std::pair{"A100-SXM4-40GB", "a100-8-40"},
         std::pair{"H100 (Hopper)", "h100-8"}}) {
     row.hardware = hardware;
-    CHECK(machine_of(data, row)->name == node);
+    const auto machine = machine_of(data, row);
+    REQUIRE(machine.has_value());
+    CHECK(machine->name == node);
   }
   row.nodes = 2;
   CHECK(machine_of(data, row)->network.empty());
