@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/engine_options.hpp"
 #include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/run_output.hpp"
+#include "cli/taken_text.hpp"
 #include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 
@@ -69,11 +72,13 @@ std::string interval_text(const std::optional<Interval>& interval) {
                      to_text(Seconds{interval->step_time.high}), interval->samples);
 }
 
+// Writes at most so many lines of figures.
 std::string rates(const Scenario& scenario, const GrpoPrediction& p,
-                  const std::optional<Interval>& interval) {
+                  const std::optional<Interval>& interval, std::size_t most) {
   std::string text;
   const auto line = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("{:<12} {}\n", name, value);
+    if (most > 0) text += labelled(name, value);
+    most -= std::min<std::size_t>(most, 1);
   };
   line("step time",
        fmt::format("{} in steady state ({:.3g} steps/s), mean of {} steps behind {} of warm-up{}",
@@ -162,11 +167,35 @@ Records moment_records(const MomentBytes& m, double capacity) {
 
 }  // namespace
 
+std::string grpo_head(const Scenario& scenario, const GrpoPrediction& p,
+                      const std::optional<Interval>& interval) {
+  const std::string answer =
+      p.ran ? fmt::format("{} a step{}; {}", to_text(p.step_time), likely_text(interval),
+                          p.memory.failure ? "does not fit: " + *p.memory.failure : "it fits")
+            : fmt::format("does not fit: {}", p.memory.failure.value_or(""));
+  return title_line(scenario) + labelled("answer", answer);
+}
+
 std::string grpo_text(const Scenario& scenario, const GrpoPrediction& p,
                       const std::optional<Interval>& interval) {
-  std::string text = title(scenario, p.placement) + "\n";
-  if (p.ran) text += rates(scenario, p, interval) + "\n" + phase_table(p) + "\n";
+  constexpr std::size_t all = 100;
+  std::string text = taken_paragraph(scenario) + not_modelled_paragraph(scenario) + "\n" +
+                     title(scenario, p.placement) + "\n";
+  if (p.ran) text += rates(scenario, p, interval, all) + "\n" + phase_table(p) + "\n";
   return text + memory_table(p.memory) + remarks(scenario, p);
+}
+
+std::string grpo_screen(const Scenario& scenario, const GrpoPrediction& p,
+                        const std::optional<Interval>& interval, const std::vector<OpenValue>& open,
+                        std::size_t most) {
+  std::string text = taken_paragraph(scenario) + not_modelled_paragraph(scenario) +
+                     open_values_table(open, most) + "\n";
+  if (p.ran) text += rates(scenario, p, interval, 2 * most) + "\n" + phase_table(p) + "\n";
+  text += memory_table(p.memory);
+  for (const std::string& warning : p.warnings) text += "\n" + labelled("warning", warning);
+  return text + labelled("", fmt::format("{} notes, {} constants are guesses; --full prints "
+                                         "everything",
+                                         scenario.notes.size(), p.guesses.size()));
 }
 
 std::string grpo_brief_text(const GrpoPrediction& p, const std::optional<Interval>& interval) {

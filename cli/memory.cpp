@@ -15,6 +15,7 @@
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "cli/taken_text.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -27,9 +28,10 @@ constexpr std::array memory_option_specs = with_source_options(std::array{
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"beside", "SNAPSHOT",
                "the real run: what torch.cuda.memory._dump_snapshot wrote; it is read, never run"},
-    OptionSpec{
-        "brief", "",
-        "the verdict alone; of a file of another program a second line says what was taken for it"},
+    OptionSpec{"brief", "",
+               "the verdict alone; a second line says what was taken, others what is not modelled "
+               "and what "
+               "was assumed"},
     OptionSpec{"json", "", "for machines"}});
 constexpr Usage memory_usage{
     "stepsim memory SCENARIO [--json]",
@@ -45,13 +47,24 @@ constexpr Usage memory_usage{
     "  stepsim memory my.yaml --beside snapshot.pickle\n",
     1};
 
+constexpr std::size_t all_changes = 100;
+
+// Writes the answer first, then what it is an answer about.
+std::string head_of(const Scenario& scenario, const Footprint& f,
+                    const std::vector<OtherVerdict>& others) {
+  return fmt::format("{}{}{} of {} usable: {}\n{}\n{}{}\n", title_line(scenario),
+                     others.empty() ? "" : "as assumed: ", to_text(Bytes{f.needed()}),
+                     to_text(Bytes{f.capacity}), verdict_text(f), others_text(f, others),
+                     taken_paragraph(scenario), not_modelled_paragraph(scenario));
+}
+
 std::string text_of(const Scenario& scenario, const Footprint& f) {
-  std::string text = fmt::format("{}\n\n{}\n{}\n", scenario.name,
-                                 classes_table(f, scenario.cluster.gpu.title), moments_table(f));
+  std::string text =
+      fmt::format("{}\n{}\n", classes_table(f, scenario.cluster.gpu.title), moments_table(f));
   text += fmt::format("{}; the peak is in {}{}{}\n", verdict_text(f), f.device.peak.phase,
                       f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name,
                       stage_text(f));
-  text += shown_text(f) + failure_text(f) + host_text(f);
+  text += shown_text(f, device_tool(scenario)) + failure_text(f) + host_text(f);
   text +=
       "this follows the order of the program; over time gradients wait for reductions and copies, "
       "and gathers\ncome early: `stepsim run` has both\n";
@@ -59,15 +72,18 @@ std::string text_of(const Scenario& scenario, const Footprint& f) {
 }
 
 Records records_of(const Footprint& f, const std::optional<MemoryComparison>& beside,
-                   const FittingSteps& fitting) {
-  return joined({footprint_records(f), {comparison_record(beside)}, fitting_records(fitting)});
+                   const FittingSteps& fitting, const std::vector<OtherVerdict>& others) {
+  return joined({footprint_records(f),
+                 {comparison_record(beside)},
+                 fitting_records(fitting),
+                 {others_record(others)}});
 }
 
 }  // namespace
 
 Records memory_sample() {
   return records_of(footprint_sample(), comparison_sample(),
-                    {{NextStep{}}, {NextStep{}}, {NextStep{}}});
+                    {{NextStep{}}, {NextStep{}}, {NextStep{}}}, {OtherVerdict{}});
 }
 
 int memory_command(const CommandLine& line) {
@@ -95,24 +111,27 @@ int memory_command(const CommandLine& line) {
                    joined({grpo_memory_records(memory), fitting_records(fitting)}));
     else
       say("{}{}{}{}", taken, grpo_memory_text(scenario, memory), notes_text(scenario),
-          memory.failure ? fitting_text(fitting) : "");
+          memory.failure ? fitting_text(fitting, all_changes) : "");
     return memory.failure ? exit_code::no : exit_code::yes;
   }
   Footprint needs = footprint(scenario);
   needs.reserved = reserved_in_order(scenario, needs);
   const bool fits = needs.fit() != Fit::oom;
+  const auto others = fits ? std::vector<OtherVerdict>{} : other_verdicts(question);
   std::optional<MemoryComparison> beside;
   if (snapshot) beside = load_comparison(line.data, scenario, needs, *snapshot);
   if (options->has("json")) {
-    print_result(memory_kind, asked,
-                 records_of(needs, beside, fits ? FittingSteps{} : fitting_steps(question)));
+    print_result(
+        memory_kind, asked,
+        records_of(needs, beside, fits ? FittingSteps{} : fitting_steps(question), others));
   } else if (options->has("brief")) {
     say("{}{} of {} usable: {}\n{}", beside ? sentence_of(*beside) : "",
         to_text(Bytes{needs.needed()}), to_text(Bytes{needs.capacity}), verdict_text(needs),
         taken_in_brief(scenario));
   } else {
-    print_at_once(taken + (beside ? comparison_text(*beside) : "") + text_of(scenario, needs));
-    if (!fits) say("{}", fitting_text(fitting_steps(question)));
+    print_at_once(head_of(scenario, needs, others) + taken +
+                  (beside ? comparison_text(*beside) : "") + text_of(scenario, needs));
+    if (!fits) say("{}", fitting_text(fitting_steps(question), all_changes));
   }
   return fits ? exit_code::yes : exit_code::no;
 }

@@ -1,6 +1,7 @@
 // These write what to do next, as `run` and `memory` say it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -9,10 +10,10 @@
 
 namespace stepsim {
 
-// A table of the changes, each alone, or that none of those that were tried is faster.
-std::string faster_text(const FasterSteps& faster);
+// A table of at most so many changes, each alone, or that none of those that were tried is faster.
+std::string faster_text(const FasterSteps& faster, std::size_t most = 100);
 // The changes that make it fit: single ones, pairs, more nodes; or that none is known.
-std::string fitting_text(const FittingSteps& fitting);
+std::string fitting_text(const FittingSteps& fitting, std::size_t most = 100);
 
 // Null: it was not asked for.
 Record faster_record(const std::optional<FasterSteps>& faster);

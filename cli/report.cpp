@@ -17,6 +17,7 @@
 #include "cli/runs.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "cli/taken_text.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
@@ -88,6 +89,15 @@ bool has_scenario(const Run& run) {
   return holds(run.summary, "step_time", &Scalar::name);
 }
 
+// A step with what its scenario was read as.
+PageStep page_step(const CommandLine& line, const std::string& word,
+                   const std::vector<Setting>& settings, const Run& run) {
+  PageStep step{.label = word, .run = &run};
+  if (!has_scenario(run)) return step;
+  add_taken(load_scenario(line.data, word, settings), step);
+  return step;
+}
+
 Records gap_between(const CommandLine& line, const Options& options, const std::string& a,
                     const std::string& b) {
   const std::vector<Setting> settings = settings_of(options);
@@ -125,7 +135,7 @@ int report_command(const CommandLine& line) {
     } else {
       require_no_input(*path, run_files(line, word, settings));
       runs.push_back(load_run(line, word, settings, player_of(*options)));
-      page.steps.push_back({word, &runs.back()});
+      page.steps.push_back(page_step(line, word, settings, runs.back()));
     }
   if (runs.size() > 2) throw UserError("two runs are enough for a page");
   if (runs.size() == 2 && has_scenario(runs[0]) && has_scenario(runs[1]) && !options->has("no-gap"))

@@ -6,6 +6,7 @@
 
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "cli/taken_text.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "sim/base/error.hpp"
@@ -52,6 +53,8 @@ Records asked_records(const Scenario& scenario, const AskedScenario& asked) {
                     scenario_yaml(scenario)}}},
           {"notes", "what was read and makes no difference, and what is unusual",
            list_of(scenario.notes)},
+          taken_record(scenario),
+          not_modelled_record(scenario),
           assumption_record(scenario.assumptions),
           {"guesses", "constants behind this that are guesses", list_of(guesses)}};
 }
@@ -72,6 +75,7 @@ std::optional<Records> asked_of(const Catalogue& data, const AskedScenario& aske
 Records asked_sample() {
   Scenario scenario;
   scenario.assumptions.emplace_back();
+  scenario.unmodelled.emplace_back();
   return asked_records(scenario, {});
 }
 

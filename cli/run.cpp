@@ -22,6 +22,7 @@
 #include "cli/runs.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "cli/taken_text.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
@@ -48,9 +49,10 @@ constexpr std::array run_option_specs = with_source_options(std::array{
     OptionSpec{"beside", "LOG",
                "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
                "of a trainer; - reads standard input"},
+    OptionSpec{"full", "", "everything that is known, however long; else a screen of 40 lines"},
     OptionSpec{"brief", "",
-               "the answer alone, in one line; of a file of another program a second one says what "
-               "was taken for it"},
+               "the answer alone, in one line; a second one says what was taken, others what is "
+               "not modelled and what was assumed"},
     OptionSpec{"json", "", "for machines"}});
 constexpr Usage run_usage{
     "stepsim run SCENARIO [options]",
@@ -116,6 +118,8 @@ RunExtras extras_of(const CommandLine& line, const Options& options,
   RunExtras extras{.interval = {},
                    .faster = {},
                    .fitting = {},
+                   .others = {},
+                   .open = {},
                    .rates = rates_of(options),
                    .log = {},
                    .energy = options.has("energy")};
@@ -133,15 +137,20 @@ RunExtras extras_of(const CommandLine& line, const Options& options,
   return extras;
 }
 
+NextStepQuestion question_of(const CommandLine& line, const Options& options,
+                             const Scenario& scenario, const std::vector<Setting>& settings) {
+  return {.data = line.data,
+          .source = options.words.front(),
+          .settings = settings,
+          .scenario = scenario,
+          .progress = progress_bar("changes"),
+          .all = options.has("faster")};
+}
+
 void find_changes(const CommandLine& line, const Options& options, const Scenario& scenario,
                   const std::vector<Setting>& settings, RunExtras& extras) {
-  const NextStepQuestion question{.data = line.data,
-                                  .source = options.words.front(),
-                                  .settings = settings,
-                                  .scenario = scenario,
-                                  .progress = progress_bar("changes"),
-                                  .all = options.has("faster")};
-  Changes changes = changes_of(options, question);
+  Changes changes = changes_of(options, question_of(line, options, scenario, settings));
+  extras.asked = options.has("faster");
   extras.faster = std::move(changes.faster);
   extras.fitting = std::move(changes.fitting);
 }
@@ -179,11 +188,24 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
     say("{}{}{}", grpo_brief_text(prediction, interval), cost_text(rates, time),
         taken_in_brief(scenario));
   } else {
-    print_at_once(assumptions_text(scenario.assumptions) +
-                  grpo_text(scenario, prediction, interval) + cost_text(rates, time) +
-                  (prediction.ran ? played_text(prediction.played_by) : ""));
+    print_at_once(grpo_head(scenario, prediction, interval));
     const auto [faster, fitting] = changes_of(options, question);
-    say("{}{}", faster ? faster_text(*faster) : "", fitting ? fitting_text(*fitting) : "");
+    const bool whole = options.has("full");
+    const auto changes = [&](std::size_t most) {
+      return (faster ? faster_text(*faster, most) : "") +
+             (fitting ? fitting_text(*fitting, most) : "");
+    };
+    const std::string money = cost_text(rates, time);
+    std::string text = first_change(faster, fitting) + "\n";
+    if (whole)
+      text += assumptions_text(scenario.assumptions) + grpo_text(scenario, prediction, interval) +
+              money + (prediction.ran ? played_text(prediction.played_by) : "") + changes(100);
+    else
+      text += fitted([&](std::size_t most) {
+        return grpo_screen(scenario, prediction, interval, open_values(question), most) + money +
+               changes(options.has("faster") ? 100 : most);
+      });
+    say("{}", text);
   }
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }
@@ -223,19 +245,24 @@ int run_command(const CommandLine& line) {
     if (extras.interval) add_interval(prediction.run, *extras.interval);
     write_run(*output, prediction.run);
   }
+  if (prediction.memory.fit() == Fit::oom)
+    extras.others = other_verdicts(question_of(line, *options, scenario, settings));
   if (options->has("json")) {
     find_changes(line, *options, scenario, settings, extras);
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(scenario, prediction, extras));
   } else if (options->has("brief")) {
     find_changes(line, *options, scenario, settings, extras);
-    say("{}{}{}{}", brief_text(prediction, extras.interval),
+    say("{}{}{}", brief_text(scenario, prediction, extras),
         beside_text(extras.log, prediction, extras.interval),
-        cost_text(extras.rates, job_time_of(scenario, prediction)), taken_in_brief(scenario));
+        cost_text(extras.rates, job_time_of(scenario, prediction)));
   } else {
-    print_at_once(assumptions_text(scenario.assumptions) + run_text(scenario, prediction, extras));
+    print_at_once(head_text(scenario, prediction, extras));
     find_changes(line, *options, scenario, settings, extras);
-    say("{}", changes_text(extras));
+    const bool whole = options->has("full");
+    if (!whole) extras.open = open_values(question_of(line, *options, scenario, settings));
+    say("{}", whole ? whole_text(scenario, prediction, extras)
+                    : screen_text(scenario, prediction, extras));
   }
   return prediction.memory.fit() == Fit::oom ? exit_code::no : exit_code::yes;
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <ranges>
 
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/beside_text.hpp"
@@ -13,6 +15,9 @@
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "cli/taken_text.hpp"
+#include "scenarios/foreign/table/translation.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
@@ -77,8 +82,8 @@ std::string coloured_verdict(const Footprint& memory) {
   return coloured(verdict_text(memory), memory.fit() == Fit::oom ? Colour::bad : Colour::good);
 }
 
-std::string title_text(const Scenario& scenario) {
-  std::string text = fmt::format("{}\n{}\n", scenario.name, place_text(scenario));
+std::string place_lines(const Scenario& scenario) {
+  std::string text = place_text(scenario) + "\n";
   if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
       !groups.empty())
     text += fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups);
@@ -139,7 +144,15 @@ std::string memory_text(const Scenario& scenario, const Footprint& memory) {
   text += fmt::format("\n{}\nthe peak is in {}, at {}{}\n",
                       classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
                       memory.device.peak.name, stage_text(memory));
-  return text + shown_text(memory) + failure_text(memory) + host_text(memory);
+  return text + shown_text(memory, device_tool(scenario)) + failure_text(memory) +
+         host_text(memory);
+}
+
+constexpr std::size_t most_changes = 100;
+
+std::string changes_text(const RunExtras& extras, std::size_t most) {
+  return (extras.faster ? faster_text(*extras.faster, most) : "") +
+         (extras.fitting ? fitting_text(*extras.fitting, most) : "");
 }
 
 std::string seconds_text(Seconds time) {
@@ -191,6 +204,107 @@ std::string breakdown_text(const Prediction& p) {
                                  {"exposed_s"},
                                  {"share"},
                                  {"hidden_s"}}));
+}
+
+// ---- as much as fits a screen
+
+// Writes the causes that take a hundredth of the step, at most so many, and all others together.
+std::string largest_causes(const Prediction& p, std::size_t most) {
+  std::vector<BreakdownRow> rows = p.breakdown.rows;
+  std::ranges::stable_sort(rows, std::greater{},
+                           [](const BreakdownRow& row) { return row.exposed.value; });
+  TextTable table{{p.memory.stage.count > 0 ? "mean of all stages" : "where the time goes",
+                   " exposed", " share", " hidden"}};
+  const auto add = [&](std::string_view name, Seconds exposed, Seconds hidden) {
+    table.rows.push_back(
+        {std::string(name), to_text(exposed), percent(exposed / p.step_time), to_text(hidden)});
+  };
+  Seconds exposed = p.breakdown.idle, hidden{};
+  for (const BreakdownRow& row : rows)
+    if (table.rows.size() < most && row.exposed / p.step_time >= 0.01) {
+      add(to_text(row.cause), row.exposed, row.hidden);
+    } else {
+      exposed = exposed + row.exposed;
+      hidden = hidden + row.hidden;
+    }
+  if (exposed.value + hidden.value > 0) add("all else", exposed, hidden);
+  return "\n" + render(table);
+}
+
+// Writes the figures beside step time and memory, one behind the other.
+std::string further_figures(const Scenario& scenario, const Prediction& p,
+                            const std::optional<Interval>& interval) {
+  std::vector<std::string> parts;
+  parts.push_back(
+      fmt::format("{:.0f} tok/s/GPU{}, {:.1f} % of the bf16 peak", p.tokens_per_second_per_gpu,
+                  interval ? fmt::format(" (likely {:.0f} to {:.0f})", interval->throughput.low,
+                                         interval->throughput.high)
+                           : "",
+                  100 * p.utilisation));
+  if (p.wall.value > 0)
+    parts.push_back(fmt::format(
+        "{} {}{}", p.resuming ? "rest of job" : "whole job", to_text(p.wall),
+        interval ? fmt::format(" (likely {} to {})", to_text(Seconds{interval->wall.low}),
+                               to_text(Seconds{interval->wall.high}))
+                 : ""));
+  if (p.length)
+    parts.push_back(fmt::format("{:.10g} {} a step, {:.10g} steps", p.length->effective_batch,
+                                scenario.job.method == Method::dpo ? "pairs" : "sequences",
+                                p.length->optimizer_steps));
+  if (p.energy) parts.push_back(to_text(Joules{p.energy->total()}) + " a step");
+  if (p.saving)
+    parts.push_back(fmt::format("saving waits {} every {:.10g} steps", to_text(p.saving->time),
+                                scenario.job.save.every));
+  if (p.resuming) parts.push_back("resuming takes " + to_text(p.resuming->time));
+  return labelled("also", fmt::format("{}", fmt::join(parts, "; ")));
+}
+
+std::string memory_paragraph(const Scenario& scenario, const Footprint& f) {
+  constexpr std::size_t most_classes = 5;
+  std::vector<std::pair<std::string, double>> classes(f.device.peak.classes.begin(),
+                                                      f.device.peak.classes.end());
+  classes.emplace_back("allocator slack", f.slack);
+  std::ranges::stable_sort(classes, std::greater{}, [](const auto& each) { return each.second; });
+  std::vector<std::string> parts;
+  double rest = f.library;
+  for (const auto& [name, bytes] : classes)
+    if (parts.size() < most_classes)
+      parts.push_back(fmt::format("{} {}", spoken(name), to_text(Bytes{bytes})));
+    else
+      rest += bytes;
+  std::string text =
+      fmt::format("at the peak in {}, at {}{}: {}, all else {}", f.device.peak.phase,
+                  f.device.peak.name, stage_text(f), fmt::join(parts, ", "), to_text(Bytes{rest}));
+  if (f.margin.value >= 0)
+    text += fmt::format("; {} shows {}", device_tool(scenario), to_text(Bytes{f.shown()}));
+  if (f.pinned + f.pageable > 0 || !f.host_fits())
+    text += fmt::format("; host memory of a node {} of {}", to_text(Bytes{f.host.peak.bytes}),
+                        to_text(Bytes{f.host_capacity}));
+  if (f.disk > 0) text += fmt::format("; its drives {}", to_text(Bytes{f.disk}));
+  text = "\n" + labelled("memory", text);
+  if (const std::string failed = failure_text(f); !failed.empty())
+    text += labelled("", failed.substr(0, failed.size() - 1));
+  return text;
+}
+
+// Writes so many notes, each as long as a line or two, and how many there are besides.
+std::string few_notes(const Scenario& scenario, const Prediction& p, std::size_t most) {
+  constexpr std::size_t longest = 160;
+  const std::string missing(key_fate_titles[static_cast<std::size_t>(KeyFate::unmodelled)]);
+  std::vector<std::string> notes = scenario.notes;
+  std::erase_if(notes, [&](const std::string& note) { return note.ends_with(missing); });
+  std::string text;
+  for (const std::string& note : notes | std::views::take(most)) {
+    std::string line = on_one_line(note);
+    if (line.size() > longest) line = line.substr(0, line.rfind(' ', longest)) + " ...";
+    text += labelled("note", line);
+  }
+  const std::size_t more = notes.size() - std::min(notes.size(), most);
+  text += labelled(
+      "", fmt::format("{}{} constants are guesses; --full prints everything",
+                      more > 0 ? fmt::format("{} more note{}; ", more, more == 1 ? "" : "s") : "",
+                      p.guesses.size()));
+  return text;
 }
 
 // Returns the records of the whole run: batches, saving and resuming.
@@ -297,7 +411,8 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
         cost_record(extras.rates, job_time_of(scenario, p)),
         faster_record(extras.faster),
         beside_record(extras.log, p, interval),
-        fitting_record(extras.fitting)}});
+        fitting_record(extras.fitting),
+        others_record(extras.others)}});
 }
 
 Records run_sample() {
@@ -318,6 +433,7 @@ Records run_sample() {
   extras.log.emplace();
   extras.faster = FasterSteps{{NextStep{}}, 0, 0, true};
   extras.fitting = FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}};
+  extras.others.emplace_back();
   return run_records({}, p, extras);
 }
 
@@ -327,18 +443,39 @@ std::string likely_text(const std::optional<Interval>& interval) {
                      to_text(Seconds{interval->step_time.high}));
 }
 
-std::string brief_text(const Prediction& p, const std::optional<Interval>& interval) {
-  const std::string job =
-      p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "";
-  return fmt::format("{} a step{}, {:.0f} tok/s/GPU{}; {} of {} usable: {}\n", to_text(p.step_time),
-                     likely_text(interval), p.tokens_per_second_per_gpu, job,
-                     to_text(Bytes{p.memory.needed()}), to_text(Bytes{p.memory.capacity}),
-                     coloured_verdict(p.memory));
+std::string head_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
+  return title_line(scenario) + loss_text(p.loss) +
+         wrap(answer_sentence(scenario, p.memory,
+                              to_text(p.step_time) + likely_text(extras.interval), extras.others),
+              std::min(line_width(), answer_width), 0) +
+         "\n" + others_text(p.memory, extras.others);
 }
 
-std::string run_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
+std::string screen_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
+  const std::string head = head_text(scenario, p, extras);
+  const std::string fixed = first_change(extras.faster, extras.fitting) + "\n" +
+                            taken_paragraph(scenario) + not_modelled_paragraph(scenario) +
+                            further_figures(scenario, p, extras.interval) +
+                            beside_text(extras.log, p, extras.interval) +
+                            cost_text(extras.rates, job_time_of(scenario, p));
+  const std::string energy = extras.energy ? energy_table(p) : "";
+  const std::string movers = extras.interval ? movers_text(*extras.interval) : "";
+  return fitted(
+      [&](std::size_t most) {
+        return fixed + open_values_table(extras.open, most) + largest_causes(p, most) + energy +
+               memory_paragraph(scenario, p.memory) + movers +
+               changes_text(extras, extras.asked ? most_changes : 3) +
+               few_notes(scenario, p, most / 3);
+      },
+      static_cast<std::size_t>(std::ranges::count(head, '\n')));
+}
+
+std::string whole_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
   const std::optional<Interval>& interval = extras.interval;
-  std::string text = title_text(scenario) + loss_text(p.loss) + rates_text(p, interval);
+  std::string text = first_change(extras.faster, extras.fitting) + "\n" +
+                     taken_paragraph(scenario) + not_modelled_paragraph(scenario) + "\n" +
+                     assumptions_text(scenario.assumptions) + place_lines(scenario) +
+                     rates_text(p, interval);
   text += beside_text(extras.log, p, interval);
   if (!extras.rates.power) text += energy_text(p, interval);
   text += cost_text(extras.rates, job_time_of(scenario, p));
@@ -354,12 +491,22 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
   text += unknown_text(scenario) + notes_text(scenario);
   if (!p.guesses.empty())
     text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());
-  return text + played_text(p.played_by);
+  return text + played_text(p.played_by) + changes_text(extras, most_changes);
 }
 
-std::string changes_text(const RunExtras& extras) {
-  return (extras.faster ? faster_text(*extras.faster) : "") +
-         (extras.fitting ? fitting_text(*extras.fitting) : "");
+std::string brief_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
+  const std::string job =
+      p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "";
+  std::vector<std::string> others;
+  for (const OtherVerdict& each : extras.others)
+    others.push_back(fmt::format("as {}, which no file says; {} with {} ({})", each.taken,
+                                 to_text(Bytes{each.needed}), each.other,
+                                 each.fit == Fit::tight ? "fits, but tightly" : "fits"));
+  return fmt::format("{} a step{}, {:.0f} tok/s/GPU{}; {} of {} usable: {}{}{}\n{}",
+                     to_text(p.step_time), likely_text(extras.interval),
+                     p.tokens_per_second_per_gpu, job, to_text(Bytes{p.memory.needed()}),
+                     to_text(Bytes{p.memory.capacity}), coloured_verdict(p.memory),
+                     others.empty() ? "" : ", ", fmt::join(others, "; "), taken_in_brief(scenario));
 }
 
 }  // namespace stepsim

@@ -8,6 +8,7 @@
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/read/releases.hpp"
+#include "scenarios/read/taken.hpp"
 #include "scenarios/rules/unknown_differences.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -84,12 +85,16 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
 }
 
 std::string taken_in_brief(const Scenario& scenario) {
-  const auto whats = mapped(scenario.assumptions, [](const Assumption& each) { return each.what; });
-  const auto keys = mapped(scenario.unmodelled, [](const UnmodelledKey& each) { return each.key; });
-  std::vector<std::string> parts;
-  if (!whats.empty()) parts.push_back(fmt::format("not in the file: {}", fmt::join(whats, ", ")));
-  if (!keys.empty()) parts.push_back(fmt::format("not modelled: {}", fmt::join(keys, ", ")));
-  return parts.empty() ? "" : fmt::format("{}\n", fmt::join(parts, "; "));
+  std::string text = fmt::format("taken: {}\n", taken_line(taken_of(scenario)));
+  const auto keys = mapped(scenario.unmodelled, [](const UnmodelledKey& each) {
+    return each.why.empty() ? each.key : fmt::format("{} ({})", each.key, each.why);
+  });
+  if (!keys.empty()) text += fmt::format("not modelled: {}\n", fmt::join(keys, "; "));
+  const auto whats = mapped(scenario.assumptions, [](const Assumption& each) {
+    return fmt::format("{} ({})", each.what, each.taken);
+  });
+  if (!whats.empty()) text += fmt::format("assumed: {}\n", fmt::join(whats, ", "));
+  return text;
 }
 
 std::string notes_text(const Scenario& scenario) {

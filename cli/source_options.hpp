@@ -61,8 +61,8 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
 
 // Writes what was taken for a file of another program, for the first screen; "" when nothing was.
 std::string assumptions_text(std::span<const Assumption> assumptions);
-// Writes the same in a line, by name: "not in the file: length of rows; not modelled:
-// peft_use_dora".
+// Writes in a line each what was taken, what is not modelled with its effect, and what the file
+// does not hold.
 std::string taken_in_brief(const Scenario& scenario);
 // Writes what was read and changes nothing, is not modelled, or is unusual: a line each, a blank
 // one before.

@@ -13,8 +13,10 @@
 namespace stepsim {
 
 struct PageStep {
-  std::string label;         // what the reader called it
-  const Run* run = nullptr;  // lives longer than the page is made
+  std::string label;                   // what the reader called it
+  const Run* run = nullptr;            // lives longer than the page is made
+  std::string taken{};                 // what the scenario was read as, in a line
+  std::vector<std::string> missing{};  // from time or memory, with the effect of each
 };
 
 struct Page {

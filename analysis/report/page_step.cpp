@@ -275,6 +275,8 @@ void write_step(JsonWriter& json, const PageStep& step, std::size_t most_spans) 
   const Clock clock(run.trace.makespan.value);
   json.begin_object().member("label", step.label).member("title", heading.title);
   json.member("subtitle", heading.subtitle).member("step_time", run.trace.makespan.value);
+  json.member("taken", step.taken);
+  write_list(json, "missing", step.missing, [](const std::string& each) { return each; });
   json.key("summary").begin_object();
   for (const Scalar& scalar : run.summary) json.member(scalar.name, scalar.value);
   json.end_object();

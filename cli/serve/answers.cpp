@@ -15,6 +15,7 @@
 #include "cli/scenarios.hpp"
 #include "cli/serve/offered.hpp"
 #include "cli/shell_word.hpp"
+#include "cli/taken_text.hpp"
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/keys/key_pages.hpp"
 #include "scenarios/load/load_scenario.hpp"
@@ -154,7 +155,7 @@ std::string first_page(const Serving& serving, const Question&) {
 std::string step_answer(const Serving& serving, const Question& question) {
   const NamedStep step = named_step(serving, question, question.a);
   const Scenario& scenario = step.scenario;
-  RunExtras extras{.interval = {}, .faster = {}, .fitting = {}, .rates = {}, .log = {}};
+  RunExtras extras;
   Prediction prediction = predict(scenario, Kept::figures, {.player = serving.player});
   prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
   if (question.interval)
@@ -203,7 +204,8 @@ std::string report_page(const Serving& serving, const Question& question) {
   for (const NamedStep& step : steps) {
     page.title += (page.title.empty() ? "" : " and ") + step.label;
     runs.push_back(load_run({serving.data, {}}, step.source, step.settings, serving.player));
-    page.steps.push_back({step.label, &runs.back()});
+    page.steps.push_back({.label = step.label, .run = &runs.back()});
+    add_taken(step.scenario, page.steps.back());
   }
   if (two) page.gap = page_gap(gap_of(serving, *two));
   return page_html(page);

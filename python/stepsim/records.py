@@ -13,6 +13,34 @@ HeadScenario = TypedDict(
     total=False,
 )
 
+HeadTaken = TypedDict(
+    "HeadTaken",
+    {
+        "method": "str",  # what trains
+        "batch": "str",  # rows of an optimizer step, and their length
+        "precision": "str",  # of weights, gradients and states
+        "optimizer": "str",  # and where its states are
+        "sharding": "str",  # how GPUs share the work
+        "checkpointing": "str",  # what the backward pass computes again
+        "attention": "str",  # its kernel
+        "loss": "str",  # how it is computed
+        "release": "str",  # of the framework, as far as it is described
+        "unsaid": "list[Any]",  # keys that no file says: defaults and assumptions, marked *
+    },
+    total=False,
+)
+
+HeadNotModelled = TypedDict(
+    "HeadNotModelled",
+    {
+        "key": "str",  # of the file
+        "value": "str",  # there
+        "effect": "str",  # which way the real run differs, and by how much
+        "needs_memory": "bool",  # what is counted is too little
+    },
+    total=False,
+)
+
 HeadAssumptions = TypedDict(
     "HeadAssumptions",
     {
@@ -32,6 +60,8 @@ Result = TypedDict(
         "version": "str",  # of stepsim
         "scenario": "HeadScenario",  # what was asked
         "notes": "list[Any]",  # what was read and makes no difference, and what is unusual
+        "taken": "HeadTaken",  # what the scenario was read as, in the field's words
+        "not_modelled": "list[HeadNotModelled]",  # what time or memory is without
         "assumptions": "list[HeadAssumptions]",  # what a file of another program leaves open, and what was taken
         "guesses": "list[Any]",  # constants behind this that are guesses
     },
@@ -212,7 +242,8 @@ RunCost = TypedDict(
 RunFasterChanges = TypedDict(
     "RunFasterChanges",
     {
-        "change": "str",  # to be set
+        "change": "str",  # to be made, in the file's own words
+        "set": "list[Any]",  # the same as KEY=VALUE
         "step_time_s": "float | None",  # one optimizer step then
         "tokens_per_second_per_gpu": "float | None",  # then, padding left out
         "gain": "float",  # of tokens per second
@@ -253,6 +284,7 @@ RunToMakeItFitRemedies = TypedDict(
     "RunToMakeItFitRemedies",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -265,6 +297,7 @@ RunToMakeItFitPairs = TypedDict(
     "RunToMakeItFitPairs",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -277,6 +310,7 @@ RunToMakeItFitMoreNodes = TypedDict(
     "RunToMakeItFitMoreNodes",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -291,6 +325,18 @@ RunToMakeItFit = TypedDict(
         "remedies": "list[RunToMakeItFitRemedies]",  # single changes that would make it fit
         "pairs": "list[RunToMakeItFitPairs]",  # of changes, where no single one is enough
         "more_nodes": "list[RunToMakeItFitMoreNodes]",  # that would make it fit
+    },
+    total=False,
+)
+
+RunVerdictHangsOn = TypedDict(
+    "RunVerdictHangsOn",
+    {
+        "what": "str",  # is not said
+        "taken": "str",  # instead
+        "other": "str",  # what others choose
+        "peak_memory_bytes": "float",  # needed then
+        "verdict": "str",  # then
     },
     total=False,
 )
@@ -324,7 +370,7 @@ RunResult = TypedDict(
         "phase": "str",  # of the peak
         "operation": "str",  # at the peak
         "classes": "dict[str, Any]",  # what is held at the peak
-        "shown_by_device_bytes": "float",  # what the device's own tool shows
+        "shown_by_device_bytes": "float",  # what nvidia-smi shows
         "shown_by_device_interval_bytes": "list[float]",  # nine in ten of layouts
         "mapped_before_update_bytes": "float | None",  # when an update begins, where each step gives memory back; else null
         "reserved_bytes": "float",  # that the allocator has after two steps, used or not
@@ -341,6 +387,7 @@ RunResult = TypedDict(
         "faster": "RunFaster | None",  # what would make it faster, with --faster
         "beside": "RunBeside | None",  # with --beside: the real run
         "to_make_it_fit": "RunToMakeItFit | None",  # with --faster, where it does not
+        "verdict_hangs_on": "list[RunVerdictHangsOn]",  # what no file says, and with which another verdict holds
     },
     total=False,
 )
@@ -414,7 +461,8 @@ GrpoEngine = TypedDict(
 GrpoFasterChanges = TypedDict(
     "GrpoFasterChanges",
     {
-        "change": "str",  # to be set
+        "change": "str",  # to be made, in the file's own words
+        "set": "list[Any]",  # the same as KEY=VALUE
         "step_time_s": "float | None",  # one optimizer step then
         "tokens_per_second_per_gpu": "float | None",  # then, padding left out
         "gain": "float",  # of tokens per second
@@ -437,6 +485,7 @@ GrpoToMakeItFitRemedies = TypedDict(
     "GrpoToMakeItFitRemedies",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -449,6 +498,7 @@ GrpoToMakeItFitPairs = TypedDict(
     "GrpoToMakeItFitPairs",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -461,6 +511,7 @@ GrpoToMakeItFitMoreNodes = TypedDict(
     "GrpoToMakeItFitMoreNodes",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -636,6 +687,7 @@ MemoryRemedies = TypedDict(
     "MemoryRemedies",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -648,6 +700,7 @@ MemoryPairs = TypedDict(
     "MemoryPairs",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -660,10 +713,23 @@ MemoryMoreNodes = TypedDict(
     "MemoryMoreNodes",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
         "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+MemoryVerdictHangsOn = TypedDict(
+    "MemoryVerdictHangsOn",
+    {
+        "what": "str",  # is not said
+        "taken": "str",  # instead
+        "other": "str",  # what others choose
+        "peak_memory_bytes": "float",  # needed then
+        "verdict": "str",  # then
     },
     total=False,
 )
@@ -680,7 +746,7 @@ MemoryResult = TypedDict(
         "phase": "str",  # of the peak
         "operation": "str",  # at the peak
         "classes": "dict[str, Any]",  # what is held at the peak
-        "shown_by_device_bytes": "float",  # what the device's own tool shows
+        "shown_by_device_bytes": "float",  # what nvidia-smi shows
         "shown_by_device_interval_bytes": "list[float]",  # nine in ten of layouts
         "mapped_before_update_bytes": "float | None",  # when an update begins, where each step gives memory back; else null
         "reserved_bytes": "float",  # that the allocator has after two steps, used or not
@@ -692,6 +758,7 @@ MemoryResult = TypedDict(
         "remedies": "list[MemoryRemedies]",  # single changes that would make it fit
         "pairs": "list[MemoryPairs]",  # of changes, where no single one is enough
         "more_nodes": "list[MemoryMoreNodes]",  # that would make it fit
+        "verdict_hangs_on": "list[MemoryVerdictHangsOn]",  # what no file says, and with which another verdict holds
     },
     total=False,
 )
@@ -744,6 +811,7 @@ GrpoMemoryRemedies = TypedDict(
     "GrpoMemoryRemedies",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -756,6 +824,7 @@ GrpoMemoryPairs = TypedDict(
     "GrpoMemoryPairs",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -768,6 +837,7 @@ GrpoMemoryMoreNodes = TypedDict(
     "GrpoMemoryMoreNodes",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -1033,6 +1103,34 @@ CheckClaimsScenariosAskedScenario = TypedDict(
     total=False,
 )
 
+CheckClaimsScenariosAskedTaken = TypedDict(
+    "CheckClaimsScenariosAskedTaken",
+    {
+        "method": "str",  # what trains
+        "batch": "str",  # rows of an optimizer step, and their length
+        "precision": "str",  # of weights, gradients and states
+        "optimizer": "str",  # and where its states are
+        "sharding": "str",  # how GPUs share the work
+        "checkpointing": "str",  # what the backward pass computes again
+        "attention": "str",  # its kernel
+        "loss": "str",  # how it is computed
+        "release": "str",  # of the framework, as far as it is described
+        "unsaid": "list[Any]",  # keys that no file says: defaults and assumptions, marked *
+    },
+    total=False,
+)
+
+CheckClaimsScenariosAskedNotModelled = TypedDict(
+    "CheckClaimsScenariosAskedNotModelled",
+    {
+        "key": "str",  # of the file
+        "value": "str",  # there
+        "effect": "str",  # which way the real run differs, and by how much
+        "needs_memory": "bool",  # what is counted is too little
+    },
+    total=False,
+)
+
 CheckClaimsScenariosAskedAssumptions = TypedDict(
     "CheckClaimsScenariosAskedAssumptions",
     {
@@ -1049,6 +1147,8 @@ CheckClaimsScenariosAsked = TypedDict(
     {
         "scenario": "CheckClaimsScenariosAskedScenario",  # what was asked
         "notes": "list[Any]",  # what was read and makes no difference, and what is unusual
+        "taken": "CheckClaimsScenariosAskedTaken",  # what the scenario was read as, in the field's words
+        "not_modelled": "list[CheckClaimsScenariosAskedNotModelled]",  # what time or memory is without
         "assumptions": "list[CheckClaimsScenariosAskedAssumptions]",  # what a file of another program leaves open, and what was taken
         "guesses": "list[Any]",  # constants behind this that are guesses
     },
@@ -1186,6 +1286,7 @@ SweepNearestRemedies = TypedDict(
     "SweepNearestRemedies",
     {
         "change": "str",  # what would make it fit
+        "set": "list[Any]",  # the same as KEY=VALUE
         "peak_memory_bytes": "float",  # needed
         "verdict": "str",  # verdict
         "step_time_s": "float | None",  # step
@@ -1363,6 +1464,34 @@ ValidateScenariosAskedScenario = TypedDict(
     total=False,
 )
 
+ValidateScenariosAskedTaken = TypedDict(
+    "ValidateScenariosAskedTaken",
+    {
+        "method": "str",  # what trains
+        "batch": "str",  # rows of an optimizer step, and their length
+        "precision": "str",  # of weights, gradients and states
+        "optimizer": "str",  # and where its states are
+        "sharding": "str",  # how GPUs share the work
+        "checkpointing": "str",  # what the backward pass computes again
+        "attention": "str",  # its kernel
+        "loss": "str",  # how it is computed
+        "release": "str",  # of the framework, as far as it is described
+        "unsaid": "list[Any]",  # keys that no file says: defaults and assumptions, marked *
+    },
+    total=False,
+)
+
+ValidateScenariosAskedNotModelled = TypedDict(
+    "ValidateScenariosAskedNotModelled",
+    {
+        "key": "str",  # of the file
+        "value": "str",  # there
+        "effect": "str",  # which way the real run differs, and by how much
+        "needs_memory": "bool",  # what is counted is too little
+    },
+    total=False,
+)
+
 ValidateScenariosAskedAssumptions = TypedDict(
     "ValidateScenariosAskedAssumptions",
     {
@@ -1379,6 +1508,8 @@ ValidateScenariosAsked = TypedDict(
     {
         "scenario": "ValidateScenariosAskedScenario",  # what was asked
         "notes": "list[Any]",  # what was read and makes no difference, and what is unusual
+        "taken": "ValidateScenariosAskedTaken",  # what the scenario was read as, in the field's words
+        "not_modelled": "list[ValidateScenariosAskedNotModelled]",  # what time or memory is without
         "assumptions": "list[ValidateScenariosAskedAssumptions]",  # what a file of another program leaves open, and what was taken
         "guesses": "list[Any]",  # constants behind this that are guesses
     },

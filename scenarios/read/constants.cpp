@@ -78,9 +78,9 @@ Search search(std::span<const NamedConstant> all, std::string_view key) {
 
 bool names_constant(std::string_view key) {
   const Words words = words_of(key);
-  constexpr std::array<std::string_view, 11> shelves{
-      "gpu",    "node",      "network",   "stack",  "attention", "experts",
-      "mixers", "operators", "precision", "engine", "variation"};
+  constexpr std::array<std::string_view, 13> shelves{
+      "gpu",       "node",      "network", "stack",     "attention", "experts",  "mixers",
+      "operators", "precision", "method",  "quantised", "engine",    "variation"};
   const bool listed = holds(shelves, words.front());
   if (listed) return words.size() > 1;
   return words.front() == "cluster" && words.size() > 2 && words[1] != "vary";

@@ -6,11 +6,11 @@ set(own @ROOT@/tests/cli/deepspeed.yaml)
 set(file @ROOT@/tests/cli/deepspeed.json)
 
 # ---- who wins ----
-cli("a DeepSpeed file wins over the scenario" ARGS run ${own} --samples 0 --faster 0
+cli("a DeepSpeed file wins over the scenario" ARGS run --full ${own} --samples 0 --faster 0
   OUTPUT "note: [^\n]*deepspeed.json: zero_optimization.stage 2 stands, not strategy.zero of the scenario\n.*train_micro_batch_size_per_gpu 2 stands, not job.micro_batch of the scenario\n")
-cli("what is set wins over a DeepSpeed file" ARGS run ${own} --samples 0 --faster 0 --set strategy.zero=3 --set job.micro_batch=4
+cli("what is set wins over a DeepSpeed file" ARGS run --full ${own} --samples 0 --faster 0 --set strategy.zero=3 --set job.micro_batch=4
   OUTPUT "deepspeed.json: zero_optimization.stage is 2 there; strategy.zero was set and stands\n.*train_micro_batch_size_per_gpu is 2 there; job.micro_batch was set and stands\n")
-cli("a block that is set wins over a DeepSpeed file in what it says" ARGS run ${own} --samples 0 --faster 0 --set "job={sequence: 1024, micro_batch: 4}"
+cli("a block that is set wins over a DeepSpeed file in what it says" ARGS run --full ${own} --samples 0 --faster 0 --set "job={sequence: 1024, micro_batch: 4}"
   OUTPUT "train_micro_batch_size_per_gpu is 2 there; job.micro_batch was set and stands\nnote: [^\n]*of_our_own")
 cli("a gap between stages with a DeepSpeed file" SLOW ARGS explain ${own} --set strategy.zero=3 --json
   SHELL "\"$@\" | grep -q '\"gap_s\": 0[,.}]*$' && exit 1; \"$@\"" KEYS rows/0/cause)
@@ -20,7 +20,7 @@ cli("a search over micro-batches with a DeepSpeed file" ARGS sweep ${own} --find
   OUTPUT "^max job.micro_batch such that fits: [0-9]+\nby bisection, [0-9]+ points\n.* yes .* no .*out of memory")
 
 # ---- what is not read ----
-cli("notes of a DeepSpeed file" ARGS run ${own} --samples 0 --faster 0
+cli("notes of a DeepSpeed file" ARGS run --full ${own} --samples 0 --faster 0
   OUTPUT "optimizer.type Lamb is not modelled: AdamW is assumed\n.*of_our_own is no key of DeepSpeed, which ignores it\n.*communication_data_type: fp32 is not modelled; the result is without it\n.*pipeline.stages: 2 is not modelled; the result is without it\n")
 cli("a DeepSpeed file that is not there" ARGS run ${own} --set strategy.deepspeed=none.json CODE 2
   ERROR "--set: strategy.deepspeed: no file \"none.json\", beside the scenario or here")

@@ -11,7 +11,7 @@ end
     \"$@\"")
 endfunction()
 set(renamed "name: h100-8\nlike: h100-8\ntitle: a name of my own")
-set(run_it run @ROOT@/tests/cli/tiny.yaml --set cluster.node=h100-8 --set stack=deepspeed-hf --samples 0)
+set(run_it run --full @ROOT@/tests/cli/tiny.yaml --set cluster.node=h100-8 --set stack=deepspeed-hf --samples 0)
 
 overlay("an overlay changes what it says and no more" over "${renamed}" ARGS --data over show h100-8
   OUTPUT "^h100-8 \\(node\\): a name of my own\n  GPU: h100-sxm\n.*links.nvlink.bandwidth ")
@@ -37,7 +37,7 @@ cli("an overlay that is like itself with nothing below" ARGS --data over collect
   ERROR "over/topology/nodes/mine.yaml: like: entries that are like each other form a circle")
 cli("a whole new entry in an overlay" ARGS --data over show my-scenario
   SHELL "mkdir -p over/scenarios; sed 's/^name: tiny/name: my own/' @ROOT@/tests/cli/tiny.yaml >over/scenarios/my-scenario.yaml; \"$@\"" OUTPUT "my own")
-cli("a scenario of an overlay is named in the output" ARGS --data over run my-scenario --samples 0
+cli("a scenario of an overlay is named in the output" ARGS --data over run --full my-scenario --samples 0
   SHELL "mkdir -p over/scenarios; cp @ROOT@/tests/cli/tiny.yaml over/scenarios/my-scenario.yaml; \"$@\""
   OUTPUT "\nnote: not of the installed catalogue: over/scenarios/my-scenario.yaml\n")
 

@@ -6,13 +6,13 @@ set(variant @ROOT@/scenarios/variants/llama33-70b-pipeline.yaml)
 set(stages --set strategy.pipeline_parallel)
 set(rank "--set: strategy.pipeline_parallel")
 
-cli("run over pipeline stages" ARGS run llama33-70b-pipeline --samples 0 --faster 0
-  OUTPUT "64 ranks: data 2 x tensor 8 x stages 4\n.*mean of all stages .*pipeline_bubble .*stage_transfer .*the peak is in backward, at [a-z_.]+, on stage 0, the fullest of 4 stages\n")
+cli("run over pipeline stages" ARGS run --full llama33-70b-pipeline --samples 0 --faster 0
+  OUTPUT "64 ranks: data 2 x TP 8 x PP 4\n.*mean of all stages .*pipeline_bubble .*stage_transfer .*the peak is in backward, at [a-z_.]+, on stage 0, the fullest of 4 stages\n")
 cli("a split schedule makes a step over stages faster" ARGS run @ROOT@/scenarios/variants/llama31-8b-zero-bubble.yaml --samples 0
     --set strategy.pipeline_parallel.schedule=1f1b
   OUTPUT "\nfaster, each alone .*\nstrategy.pipeline_parallel.schedule: zb_h1 +1\\.[0-9]+ s +\\+[0-9.]+ %")
 cli("run over pipeline stages, as JSON" ARGS run llama33-70b-pipeline --samples 0 --json KEYS step_time_s stage breakdown/0/cause)
-cli("run over stages that have fewer micro-batches" ARGS run llama33-70b-pipeline --samples 0 --faster 0 --set job.gradient_accumulation=2
+cli("run over stages that have fewer micro-batches" ARGS run --full llama33-70b-pipeline --samples 0 --faster 0 --set job.gradient_accumulation=2
     --set strategy.pipeline_parallel.schedule=gpipe --set strategy.pipeline_parallel.virtual_stages=1
   OUTPUT "note: 2 micro-batches are fewer than 4 stages: each stage waits for the others 60 % of the passes\n")
 cli("memory over pipeline stages" ARGS memory llama33-70b-pipeline OUTPUT "fits, .*on stage 0, the fullest of 4 stages\n")

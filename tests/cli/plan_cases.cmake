@@ -10,8 +10,8 @@ cli("plan as JSON" ARGS ${small_plan} --json
   KEYS goal plans cannot_fit cannot_be_best replayed best/0/plan best/0/settings best/0/step_time_s best/0/first_share
        best/4/peak_memory_bytes second/won second/cause)
 cli("plan with what is set and what is kept" ARGS ${small_plan} --set strategy.tensor_parallel.size=2
-  --where "strategy.checkpointing == \"full\"" --top 2 OUTPUT "tensor 2.*checkpointing full.*\n2  .*tensor 2.*checkpointing full")
-cli("plan with stages that somebody set" ARGS ${small_plan} --set strategy.pipeline_parallel.size=2 --top 1 OUTPUT "stages 2")
+  --where "strategy.checkpointing == \"full\"" --top 2 OUTPUT "TP 2.*checkpointing full.*\n2  .*TP 2.*checkpointing full")
+cli("plan with stages that somebody set" ARGS ${small_plan} --set strategy.pipeline_parallel.size=2 --top 1 OUTPUT "PP 2")
 cli("plan says over how many GPUs experts are" ARGS plan qwen3-30b-a3b --cluster superpod-h100 --nodes 2 --global-batch 64 --samples 0
   --where "strategy.pipeline_parallel.size == 1 and strategy.tensor_parallel.size == 1" --top 1 OUTPUT "data 16, experts over [0-9]+, micro-batch")
 cli("plan over numbers of nodes" ARGS plan llama-3.2-1b --cluster superpod-h100 --nodes 1,2 --global-batch 32 --goal cost --price 2
@@ -28,7 +28,7 @@ cli("plan of a GRPO job that says how many engines there are" ARGS plan own.yaml
   OUTPUT "Engines are as many as find room beside the[ \n]learners; the job says[ \n]2, and --set[ \n]job.vllm_num_engines keeps a number.\n\nthe first plan: played by [^\n]+\n$")
 cli("plan of a GRPO job with what is set in its program's words"
   ARGS plan @ROOT@/tests/cli/settings/verl.sh --cluster h100-8 --samples 0 --set actor_rollout_ref.rollout.tensor_model_parallel_size=2
-  OUTPUT "the fastest of 1 plans is 4 engines of 2 GPUs: ")
+  OUTPUT "the fastest of 1 plans is 4[ \n]engines[ \n]of[ \n]2[ \n]GPUs: ")
 cli("plan of a GRPO job that fits nowhere" ARGS plan @ROOT@/tests/cli/grpo-small.yaml --set model=llama-3.1-70b --samples 0 CODE 1
   OUTPUT "no plan of [0-9]+ fits: not with other.*`stepsim run`[ \n]tries them.\n")
 cli("plan of a script on a machine that is named keeps its nodes" ARGS plan @ROOT@/tests/cli/settings/grpo_fast.sh --cluster h100-8

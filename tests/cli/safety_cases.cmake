@@ -96,6 +96,14 @@ if(STEPSIM_PYTHON)
   add_test(NAME cli/printable COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_printable.py
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/printable)
   set_tests_properties(cli/printable PROPERTIES LABELS "cli;quick;heavy")
+  file(GLOB files_of_others ${CMAKE_CURRENT_LIST_DIR}/axolotl/*.yaml ${CMAKE_CURRENT_LIST_DIR}/scripts/*.sh ${CMAKE_CURRENT_LIST_DIR}/scripts/*.yaml
+    ${CMAKE_CURRENT_LIST_DIR}/scripts/dpo.arguments.json)
+  list(FILTER files_of_others EXCLUDE REGEX "/(two|ppo)[.]")
+  add_test(NAME cli/screen COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_screen.py
+    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/screen ${files_of_others})
+  add_test(NAME cli/advice COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_advice.py
+    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/advice)
+  set_tests_properties(cli/screen cli/advice PROPERTIES LABELS "cli;quick;heavy")
 endif()
 
 # ---- files that are there already, and their rights ----
@@ -116,7 +124,7 @@ cli("a page of a file whose name is no text" ARGS report
   SHELL "name=$(printf 'a\\377.yaml'); cp @ROOT@/tests/cli/tiny.yaml \"$name\"; \"$@\" \"$name\" -o out/page.html >/dev/null && iconv -f UTF-8 -t UTF-16 out/page.html >/dev/null && echo text"
   OUTPUT "^text\n$")
 # A time that grew with the square of the keys would be minutes.
-cli("very many keys of DeepSpeed's" ARGS run tiny.yaml --set strategy.deepspeed=many.json --samples 0 --faster 0
+cli("very many keys of DeepSpeed's" ARGS run --full tiny.yaml --set strategy.deepspeed=many.json --samples 0 --faster 0
   SHELL "cp @ROOT@/tests/cli/tiny.yaml .; { echo '{'; seq -f '\"zz%.0fz\": 1,' 100000; echo '\"zero_optimization\": {\"stage\": 3}}'; } >many.json
     ulimit -t 20; \"$@\" | grep -o 'and 99800 .*'"
   OUTPUT "^and 99800 more that are no keys of DeepSpeed\n$")

@@ -6,7 +6,7 @@ set(folder @ROOT@/tests/cli/scripts)
 set(openrlhf ${folder}/pair.openrlhf.sh)
 
 # ---- OpenRLHF ----
-cli("an OpenRLHF script is run as it is" ARGS run ${openrlhf} --samples 0 --faster 0
+cli("an OpenRLHF script is run as it is" ARGS run --full ${openrlhf} --samples 0 --faster 0
   OUTPUT "\nmodel +llama-3.2-1b for meta-llama/Llama-3.2-1B-Instruct .*\nmachine +2 of h100-8 +the launcher says 2 GPUs .*step time .*: the script starts 2 trainings: this is openrlhf.cli.train_sft of line 19; --launch N takes another: openrlhf.cli.train_dpo of line 44\n.*zero_stage: 2moe is stage 2 with a moe block, which models of Hugging Face do not heed: .*zpg works with stage 3 only; DeepSpeed does not look at it below\n")
 cli("keys of an OpenRLHF script become keys of a scenario" ARGS import ${openrlhf}
   OUTPUT "\nmodel: \"llama-3.2-1b\" +# pretrain, line 20: meta-llama/Llama-3.2-1B-Instruct\n.*\nstack: openrlhf-liger +# use_liger_kernel, line 28: .*\n  sequence: 2048 +# max_len, line 33\n  micro_batch: 4 +# micro_train_batch_size, line 31\n  global_batch: 32 +# train_batch_size, line 30\n.*\n  zero: 2 +# zero_stage, line 24\n.*\n    overlap_comm: true +# overlap_comm, line 39\n  optimizer: adamw_4bit +# optimizer, line 29: adamw_torchao_4bit\n  gradient_dtype: fp32 +# grad_accum_dtype, line 32\n  checkpointing: full +# gradient_checkpointing, line 26\n  attention: flash +# attn_implementation, line 27\n  cross_entropy: logits ")
@@ -17,9 +17,9 @@ cli("every argument of a script is in one of four lists" ARGS import ${openrlhf}
   OUTPUT "^used +line\n.*packing_samples +34 .*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40 +not known without a run")
 cli("another training of a script" ARGS show ${openrlhf} --launch 2
   OUTPUT "method +dpo .*sequence +1024 +[^\n]*pair.openrlhf.sh:55\n")
-cli("a model that a launch before writes" ARGS run ${openrlhf} --launch 2 --samples 0 --faster 0
+cli("a model that a launch before writes" ARGS run --full ${openrlhf} --launch 2 --samples 0 --faster 0
   OUTPUT "\nmodel +llama-3.2-1b for /data/outputs/small-sft +the launch of line 19 writes it, from meta-llama/Llama-3.2-1B-Instruct .*optimizer: adamw_torchao_8bit is replaced: with its states on the host")
-cli("a script of OpenRLHF's reinforcement is run as it is" ARGS run ${folder}/ppo.openrlhf.sh --samples 0 --faster 0
+cli("a script of OpenRLHF's reinforcement is run as it is" ARGS run --full ${folder}/ppo.openrlhf.sh --samples 0 --faster 0
   OUTPUT "\nmodel +llama-3.2-1b for ~/models/Llama-3.2-1B-Instruct .*\nmachine +4 of h100-8 +the models' GPUs and the engines' make so many .*4 learners, 2 engines of 2 GPUs, in turn on the same GPUs; 64 prompts x 1 responses a step\n.*reward.model_name_or_path: ~/models/reward-3b is counted as large as the policy\n")
 cli("keys of OpenRLHF's reinforcement become keys of a scenario" ARGS import ${folder}/ppo.openrlhf.sh
   OUTPUT "\nrecipe: openrlhf-ray .*\n  critic: true .*\n  reward_model: true .*\n  park_learners: true +# ds.enable_sleep.*\n  max_prompt_token_length: 256\n  response_length: 768 .*\n  pack_length: 4096 +# train.max_tokens_per_gpu.*\n  batching: shares .*\n  num_mini_batches: 2 +# train.batch_size, line 13: 32 of 64\n")
@@ -81,7 +81,7 @@ other_script("a training that is not read" "python -m openrlhf.cli.train_kd --pr
   ":1: openrlhf.cli.train_kd is not read yet; expected openrlhf.cli.train_ppo_ray, openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 
 # ---- scripts that name a file ----
-cli("a script that starts a file of Axolotl" ARGS run @WORK@/own.sh --samples 0 --faster 0
+cli("a script that starts a file of Axolotl" ARGS run --full @WORK@/own.sh --samples 0 --faster 0
   SHELL "cp @ROOT@/tests/cli/axolotl/* @WORK@; printf 'accelerate launch -m axolotl.cli.train small-sft.8xMI300.yaml --micro_batch_size 1\\n' >@WORK@/own.sh; \"$@\""
   OUTPUT "machine +mi300x-8 +the file is called 8xMI300 .*step time ")
 cli("a script that starts a file that is not there" ARGS run @WORK@/own.sh CODE 2
@@ -90,8 +90,8 @@ cli("a script that starts a file that is not there" ARGS run @WORK@/own.sh CODE 
 
 # ---- verl's supervised training ----
 set(verl_sft ${folder}/sft.verl.sh)
-cli("a script of verl's supervised training that wants words" ARGS run ${verl_sft} --set gpus=4 --samples 0 --faster 0
-  OUTPUT "machine +4 of h100-8 .*data 2 x ulysses 2.*step time .*trainer.save_freq .checkpoints come[^\n]*: not modelled")
+cli("a script of verl's supervised training that wants words" ARGS run --full ${verl_sft} --set gpus=4 --samples 0 --faster 0
+  OUTPUT "machine +4 of h100-8 .*data 2 x Ulysses 2.*step time .*trainer.save_freq .checkpoints come[^\n]*: not modelled")
 cli("its keys become keys of a scenario" ARGS import ${verl_sft} --set gpus=4
   OUTPUT "line 2 ends the script with a failure: read on .*\nmodel: \"qwen2.5-0.5b\" .*\n  micro_batch: 4 +# data.micro_batch_size_per_gpu, line 12\n  epochs: 2 .*\n  global_batch: 96 .*\n    modules: \\[q_proj, v_proj\\] +# model.target_modules, line 16\n.*\n    ulysses: 2 +# ulysses_sequence_parallel_size, line 20\n")
 cli("settings of its engines" ARGS import @WORK@/own.sh
@@ -105,7 +105,7 @@ cli("an unknown key of verl's supervised training" ARGS run ${verl_sft} --set gp
 
 # ---- TRL, Accelerate, LLaMA-Factory ----
 set(trl ${folder}/sft.trl.py)
-cli("a Python file of TRL is run as it is" ARGS run ${trl} --samples 0 --faster 0
+cli("a Python file of TRL is run as it is" ARGS run --full ${trl} --samples 0 --faster 0
   OUTPUT "\nmachine +2 of h100-8 +[^\n]*two.fsdp.yaml says num_processes: 2 .*step time .*neftune_noise_alpha .noise on[^\n]*: not modelled; the result is without it\n")
 cli("keywords of constructors become keys of a scenario" ARGS import ${trl}
   OUTPUT "\nmodel: \"llama-3.2-1b\" +# model_name_or_path, line 24: .*\nstack: accelerate-fsdp2 .*\n  sequence: 2048 +# max_length, line 34\n.*\n  micro_batch: 4 +# per_device_train_batch_size, line 30\n  gradient_accumulation: 4 +# gradient_accumulation_steps, line 31\n.*\n  zero: fsdp .*\n    version: 2 .*\n    reshard_after_forward: false .*\n  optimizer: adamw_4bit +# optim, line 38: adamw_torch_4bit\n  checkpointing: full +# gradient_checkpointing, line 33\n  attention: flash ")
@@ -152,13 +152,13 @@ cli("LLaMA-Factory's key for the reentrant way" ARGS import @WORK@/own.yaml
 cli("a gather in 8 bits without FSDP" ARGS import @WORK@/own.yaml
   SHELL "sed 's|^deepspeed.*|fp8: true\\nfp8_enable_fsdp_float8_all_gather: true|' ${folder}/sft.factory.yaml >@WORK@/own.yaml; \"$@\""
   OUTPUT "fp8_enable_fsdp_float8_all_gather does nothing here: only version 2 of FSDP gathers 8 bits")
-cli("a LLaMA-Factory file is run as it is" ARGS run ${folder}/sft.factory.yaml --samples 0 --faster 0
+cli("a LLaMA-Factory file is run as it is" ARGS run --full ${folder}/sft.factory.yaml --samples 0 --faster 0
   OUTPUT "LLaMA-Factory with Liger kernels.*step time .*llama-factory-deepspeed/ds_z3_config.json")
 cli("keys of a LLaMA-Factory file become keys of a scenario" ARGS import ${folder}/sft.factory.yaml
   OUTPUT "\n  method: sft +# stage, line 6\n  sequence: 2048 +# cutoff_len, line 14\n  packing: true +# packing, line 15\n  micro_batch: 2 .*\n  attention: flash +# flash_attn, line 17\n  cross_entropy: fused +# enable_liger_kernel, line 18\n")
 
 set(second ${folder}/dpo.factory-v1.yaml)
-cli("a file of LLaMA-Factory's second trainer is run as it is" ARGS run ${second} --cluster h100-8 --samples 0 --faster 0
+cli("a file of LLaMA-Factory's second trainer is run as it is" ARGS run --full ${second} --cluster h100-8 --samples 0 --faster 0
   OUTPUT "step time .*batching_strategy.*, save_steps.*: not modelled; ")
 cli("its blocks become keys of a scenario" ARGS import ${second} --cluster h100-8
   OUTPUT "\nstack: accelerate-fsdp2 .*\n  method: dpo\n.*\n  sequence: 4096 +# cutoff_len, line 15\n.*\n  zero: fsdp +# dist_config.name, line 8\n.*\n    reshard_after_forward: false .*\n    rank: 16 +# peft_config.r, line 5\n.*\n    modules: \\[q_proj, v_proj\\] .*\n    quantised: nf4 .*\n    ulysses: 2 +# cp_size, line 19\n")

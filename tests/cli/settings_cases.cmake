@@ -5,21 +5,21 @@ endif()
 set(folder @ROOT@/tests/cli/settings)
 
 # ---- as they are ----
-cli("a TorchTitan file is run as it is" ARGS run ${folder}/small.toml --samples 0 --faster 0
-  OUTPUT "^not in the file +taken +because +change it with\n[- ]+\nmachine +h100-8 +the degrees of \\[parallelism\\] make so many .*llama-3.2-3b on 1 x h100-8.*step time .*small.toml: quantize: model.converters names no converter, so nothing is quantised\n.*small.toml: training.gc_freq .waits of the collector.: not modelled; the result is without it\n")
+cli("a TorchTitan file is run as it is" ARGS run --full ${folder}/small.toml --samples 0 --faster 0
+  OUTPUT "\nnot in the file +taken +because +change it with\n[- ]+\nmachine +h100-8 +the degrees of \\[parallelism\\] make so many .*llama-3.2-3b on 1 x h100-8.*step time .*small.toml: quantize: model.converters names no converter, so nothing is quantised\n.*small.toml: training.gc_freq .waits of the collector.: not modelled; the result is without it\n")
 cli("keys of a TorchTitan file become keys of a scenario" ARGS import ${folder}/small.toml
   OUTPUT "\nmodel: \"llama-3.2-3b\" +# model.flavor, line 6: llama3 3B\n.*\n  micro_batch: 4 +# training.local_batch_size, line 14\n  global_batch: 64 +# training.global_batch_size, line 15\n.*\n  sequence: 4096 +# training.seq_len, line 16\n.*\n  checkpointing: operators +# activation_checkpoint.selective_ac_option, line 27\n.*\n  optimizer_kernels: foreach +# optimizer.implementation, line 11\n")
 cli("show of a TorchTitan file" ARGS show ${folder}/small.toml OUTPUT "sequence +4096 +[^\n]*small.toml:16\n")
 cli("show of a DeepSpeed file" ARGS show @ROOT@/tests/cli/deepspeed.json --model llama-3.2-1b --cluster h100-8 OUTPUT "\nstrategy\n")
 cli("a sweep over a key of a TorchTitan file" ARGS sweep ${folder}/small.toml --vary training.seq_len=1024,2048 --csv
   SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1024 2048 $")
-cli("a script of Megatron is run as it is" ARGS run ${folder}/pretrain.sh --samples 0 --faster 0
+cli("a script of Megatron is run as it is" ARGS run --full ${folder}/pretrain.sh --samples 0 --faster 0
   OUTPUT "machine +2 x h100-8 +the launcher says 2 nodes of 8 GPUs .*16 layers of 2048 on 2 x h100-8, Megatron-Core.*step time ")
 cli("keys of a script of Megatron become keys of a scenario" ARGS import ${folder}/pretrain.sh
   OUTPUT "\nmodel: {architectures: \\[LlamaForCausalLM\\], .*vocab_size: 128256, tie_word_embeddings: true, .*\n  recompute_modules: \\[core_attn, layernorm\\] +# recompute-modules, line 20\n.*\n    sequence: true +# sequence-parallel, line 22\n.*\n    overlap_grad_reduce: true .*\n    overlap_param_gather: false +# overlap-param-gather is absent\n")
-cli("a script of verl is run as it is" ARGS run ${folder}/verl.sh --samples 0 --faster 0
+cli("a script of verl is run as it is" ARGS run --full ${folder}/verl.sh --samples 0 --faster 0
   OUTPUT "model +qwen2.5-0.5b for Qwen/Qwen2.5-0.5B-Instruct .*\nlength of responses +a third of the limit on average, .*8 learners, 8 engines of 1 GPU, in turn on the same GPUs; 64 prompts x 4 responses a step\n.*verl.sh: trainer.test_freq .passes over[^\n]*: not modelled; the result is without it\n")
-cli("a script of verl whose learners are on the host between layers" ARGS run ${folder}/verl.sh --samples 0 --faster 0
+cli("a script of verl whose learners are on the host between layers" ARGS run --full ${folder}/verl.sh --samples 0 --faster 0
   --set actor_rollout_ref.actor.fsdp_config.offload_policy=true OUTPUT "8 learners, 8 engines of 1 GPU.*\nstep time .*training: optimizer .*fits")
 cli("a script of verl sends buckets, and gathers no whole model" ARGS show ${folder}/verl.sh
   OUTPUT "\n *sync_protocol +buckets .*\n *gather_whole_model +false .*\n *pack_rows +8 ")
@@ -32,7 +32,7 @@ foreach(command import show)
   cli("${command} of a NeMo-RL file that goes on from nothing" ARGS ${command} ${CMAKE_CURRENT_BINARY_DIR}/nothing.yaml
     OUTPUT "qwen2.5-32b")
 endforeach()
-cli("supervised training of a NeMo-RL file" ARGS run ${folder}/nemo-sft.yaml --samples 0 --faster 0
+cli("supervised training of a NeMo-RL file" ARGS run --full ${folder}/nemo-sft.yaml --samples 0 --faster 0
   OUTPUT "machine +2 x h100-8 +cluster.num_nodes and gpus_per_node say so .*step time .*: policy.dtensor_cfg|step time ")
 cli("keys of supervised training become keys of a scenario" ARGS import ${folder}/nemo-sft.yaml --cluster a100-8
   OUTPUT "\n  method: sft\n  sequence: 2048 +# policy.max_total_sequence_length, line 7\n  micro_batch: 2 .*\n  global_batch: 32 .*\n  optimizer_steps: 60 +# sft.max_num_steps, line 1\n")

@@ -315,7 +315,7 @@ TEST_CASE("ranks that share come next to each other, data outside", "[workloads]
   step.strategy.tensor_parallel.size = 2;
   step.strategy.sequence_parallel = {.ulysses = 2, .ring = 2};
   const Mesh mesh = mesh_of(step.strategy, step.cluster);
-  CHECK(to_text(mesh) == "data 2 x ring 2 x ulysses 2 x tensor 2");
+  CHECK(to_text(mesh) == "data 2 x CP 2 x Ulysses 2 x TP 2");
   CHECK(mesh.shard == 8);
   CHECK(strided_groups(8, 2, 2) == std::vector<Group>{{0, 2}, {1, 3}, {4, 6}, {5, 7}});
   const StepProgram program = build_step(step.input(), Folding::off);

@@ -77,13 +77,13 @@ std::string to_text(const Mesh& mesh) {
   };
   if (mesh.data() != mesh.ranks || mesh.replicas > 1) {
     add("data", mesh.data());
-    add("ring", mesh.ring);
-    add("ulysses", mesh.ulysses);
+    add("CP", mesh.ring);
+    add("Ulysses", mesh.ulysses);
     add("same rows", mesh.repeats);
-    add("tensor", mesh.tensor);
-    add("stages", mesh.stages);
+    add("TP", mesh.tensor);
+    add("PP", mesh.stages);
     if (mesh.experts > 1 && mesh.tensor > 1 && mesh.repeats == 1)
-      text += fmt::format("; experts {} x tensor {} x data {}", mesh.experts, mesh.expert_tensor,
+      text += fmt::format("; experts: EP {} x TP {} x data {}", mesh.experts, mesh.expert_tensor,
                           mesh.expert_shard * mesh.replicas);
     if (mesh.replicas > 1)
       text += fmt::format("; {} copies of {} shards", mesh.replicas, mesh.shard);

@@ -42,6 +42,12 @@ function lead(text) {
   return element("p", {class: "headline"}, text);
 }
 
+// Says what was taken, and loudly what the figures are without.
+function takenOf(step) {
+  return [step.taken ? element("p", {class: "subtitle"}, element("b", {}, "Taken: "), step.taken) : "",
+    step.missing.length ? element("p", {class: "bad"}, element("b", {}, "Not modelled: "), step.missing.join("; ")) : ""];
+}
+
 function head(steps) {
   const box = document.getElementById("head");
   if (steps.length === 0) {
@@ -51,12 +57,12 @@ function head(steps) {
     return;
   }
   if (steps.length === 1) {
-    box.append(element("h1", {}, steps[0].title), element("p", {class: "subtitle"}, steps[0].subtitle), lead(conclusionOf(steps[0])), tiles(steps[0]));
+    box.append(element("h1", {}, steps[0].title), element("p", {class: "subtitle"}, steps[0].subtitle), lead(conclusionOf(steps[0])), ...takenOf(steps[0]), tiles(steps[0]));
     return;
   }
   box.append(element("h1", {}, "Two steps side by side"));
   if (data.gap) box.append(lead(data.gap.headline));
-  steps.forEach((step, side) => box.append(element("h3", {}, sideMark(side), step.title), element("p", {class: "subtitle"}, step.subtitle), tiles(step)));
+  steps.forEach((step, side) => box.append(element("h3", {}, sideMark(side), step.title), element("p", {class: "subtitle"}, step.subtitle), ...takenOf(step), tiles(step)));
 }
 
 // Shows a chart of every step, under its letter where there are several.

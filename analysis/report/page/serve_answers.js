@@ -73,6 +73,14 @@ function failureText({run}, at, several) {
   return failed ? element("p", {class: "bad"}, several ? sideMark(at) : "", `Fails first: ${bytes(failed.bytes)} for ${words(failed.class)} in ${failed.moment}, with ${bytes(failed.allocated_before)} held before.`) : "";
 }
 
+// Says what was taken, and loudly what the figures are without.
+function takenOf({run}) {
+  const parts = ["method", "batch", "precision", "optimizer", "sharding", "checkpointing", "attention", "loss", "release"];
+  const line = parts.map((part) => run.taken[part]).join("; ");
+  return [element("p", {class: "note"}, element("b", {}, "Taken: "), line, line.includes("*") ? " (* no file says it)" : ""),
+    run.not_modelled.length ? element("p", {class: "bad"}, element("b", {}, "Not modelled: "), run.not_modelled.map(({key, effect}) => `${key} (${effect})`).join("; ")) : ""];
+}
+
 // Shows what a file of another program leaves open, and what was read and makes no difference.
 function remarks({run}) {
   const {assumptions, notes} = run;
@@ -113,7 +121,7 @@ function drawAnswers(box, state, answers, pageOf) {
   focus.listeners.length = 0;
   const sides = sidesOf(state), sound = sides.filter((side) => answers[side] && answers[side].run);
   const steps = sound.map((side) => stepOf(answers[side])), several = sides.length > 1;
-  const figures = sound.map((side) => element("div", {}, element("h3", {}, several ? sideMark(side === "a" ? 0 : 1) : "", answers[side].subtitle), answerTiles(answers[side]), ...remarks(answers[side])));
+  const figures = sound.map((side) => element("div", {}, element("h3", {}, several ? sideMark(side === "a" ? 0 : 1) : "", answers[side].subtitle), ...takenOf(answers[side]), answerTiles(answers[side]), ...remarks(answers[side])));
   const parts = [part("figures", several ? "Two steps" : "One step", "", ...figures)];
   if (sound.length === sides.length && steps.length) {
     if (several) parts.push(gapPart(answers.gap, steps, answers.asking));

@@ -113,6 +113,23 @@ std::string said_stack(const Scenario& scenario) {
   return place == scenario.said.end() ? "" : place->text;
 }
 
+// Between nodes a second copy on each keeps gathers inside. With the optimizer on the host its
+// threads count: launchers start a rank with one.
+std::vector<Setting> ways_across_nodes(const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  const std::uint32_t each = scenario.cluster.gpus_per_node();
+  std::vector<Setting> ways;
+  if (scenario.cluster.nodes > 1 && each > 1 && !scenario.grpo) {
+    if (s.sharding == Sharding::zero3 && s.zero.hpz == 1)
+      ways.emplace_back("strategy.zero_optimization.zero_hpz_partition_size", std::to_string(each));
+    if (s.sharding == Sharding::fsdp) ways.emplace_back(sharding_key, "hsdp");
+  }
+  const int share = scenario.cluster.node.host.cores / static_cast<int>(std::max(each, 1u));
+  if (s.optimizer_place == Offload::cpu && s.offload.threads > 0 && s.offload.threads < share)
+    ways.emplace_back("strategy.offload.threads", std::to_string(share));
+  return ways;
+}
+
 // Returns the change with the rows of a step as they are, where that comes out even.
 KnownChange micro_batch_change(const Job& job, const char* micro_batch) {
   if (auto settings = with_micro_batch(job, micro_batch); !settings.empty()) return {settings};
@@ -177,6 +194,7 @@ std::vector<std::vector<Setting>> same_job_changes(const Catalogue& data,
       if (auto settings = with_micro_batch(scenario.job, each); !settings.empty())
         all.push_back(std::move(settings));
   add(further_ways);
+  add(ways_across_nodes(scenario));
   if (std::string fused = with_fused_kernels(data, said_stack(scenario)); !fused.empty())
     all.push_back({{"stack", std::move(fused)}});
   return all;

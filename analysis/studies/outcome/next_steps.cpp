@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/studies/outcome/file_words.hpp"
 #include "analysis/studies/outcome/known_changes.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "scenarios/load/load_scenario.hpp"
@@ -31,8 +32,13 @@ Outcome outcome_with(const NextStepQuestion& question, const std::vector<Setting
   }
 }
 
+FileWords words_of(const NextStepQuestion& question) {
+  return {question.data, question.source, question.settings, question.scenario};
+}
+
 std::vector<NextStep> tried(const NextStepQuestion& question,
                             const std::vector<std::vector<Setting>>& changes) {
+  const FileWords words = words_of(question);
   Tasks<Outcome> tasks;
   tasks.reserve(changes.size());
   for (const std::vector<Setting>& change : changes)
@@ -42,7 +48,7 @@ std::vector<NextStep> tried(const NextStepQuestion& question,
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const double needed = outcomes[i].of("peak_memory").value_or(0);
     steps.push_back(
-        {change_text(changes[i]), changes[i], 0, needed, Fit::fits, std::move(outcomes[i])});
+        {words.text(changes[i]), changes[i], 0, needed, Fit::fits, std::move(outcomes[i])});
   }
   return steps;
 }
@@ -70,7 +76,7 @@ std::vector<NextStep> best_of_each_key(std::vector<NextStep> steps, std::size_t 
 std::vector<NextStep> tried(const NextStepQuestion& question, const std::vector<Remedy>& remedies) {
   std::vector<NextStep> steps = tried(question, mapped(remedies, &Remedy::settings));
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    steps[i].change = change_text(remedies[i].settings, remedies[i].rows);
+    steps[i].change = words_of(question).text(remedies[i].settings, remedies[i].rows);
     steps[i].fit = remedies[i].fit;
     steps[i].needed = remedies[i].needed;
   }
@@ -104,8 +110,12 @@ std::size_t steps_to_try(const NextStepQuestion& question) {
 }  // namespace
 
 FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
+  const FileWords words = words_of(question);
   std::vector<std::vector<Setting>> changes =
-      possible_changes(question, same_job_changes(question.data, question.scenario));
+      mapped(same_job_changes(question.data, question.scenario),
+             [&](const std::vector<Setting>& change) { return words.of(change); });
+  std::erase_if(changes, [](const std::vector<Setting>& change) { return change.empty(); });
+  changes = possible_changes(question, std::move(changes));
   const std::size_t allowed =
       question.all ? changes.size() : std::min(changes.size(), steps_to_try(question));
   FasterSteps result{{}, allowed, changes.size() - allowed, true};

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analysis/studies/grpo/grpo_memory.hpp"
+#include "analysis/studies/outcome/file_words.hpp"
 #include "analysis/studies/outcome/known_changes.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/resolved.hpp"
@@ -68,14 +69,16 @@ void measure(Remedy& remedy, const Scenario& changed) {
 }
 
 // Judges memory alone: nothing is replayed. What cannot be loaded or carried out does not fit.
-Remedy tried_remedy(const RemedyQuestion& question, std::vector<Setting> change) {
-  Remedy remedy{.settings = std::move(change)};
+Remedy tried_remedy(const RemedyQuestion& question, const std::vector<Setting>& change) {
+  const FileWords words(question.data, question.source, question.settings, question.scenario);
+  Remedy remedy{.settings = words.of(change)};
+  if (remedy.settings.empty()) return remedy;  // the program cannot have it
   std::optional<Scenario> changed = changed_by(question, remedy.settings);
   if (!changed) return remedy;
   if (!changed->grpo)
     if (const auto kept = same_rows(question.scenario, *changed)) {
       std::vector<Setting> both = remedy.settings;
-      both.push_back(*kept);
+      append(both, words.of({*kept}));
       if (auto even = changed_by(question, both)) {
         changed = std::move(even);
         remedy.settings = std::move(both);

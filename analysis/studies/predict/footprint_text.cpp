@@ -19,13 +19,6 @@ std::string gibibytes(double bytes) {
   return fmt::format("{:.2f} GiB", bytes / 0x1p30);
 }
 
-// Returns a word of the code for a reader: "master_weights" becomes "master weights".
-std::string spoken(std::string word) {
-  for (char& letter : word)
-    if (letter == '_') letter = ' ';
-  return word;
-}
-
 std::string signed_size(double bytes) {
   return fmt::format("{}{}", bytes < 0 ? "-" : "", size(std::abs(bytes)));
 }
@@ -49,6 +42,12 @@ Records sum_records(const std::vector<std::pair<std::string, double>>& sums,
 }
 
 }  // namespace
+
+std::string spoken(std::string word) {
+  for (char& letter : word)
+    if (letter == '_') letter = ' ';
+  return word;
+}
 
 std::string verdict_text(const Footprint& f) {
   const std::string range =
@@ -88,25 +87,23 @@ std::string classes_table(const Footprint& f, const std::string& device) {
   return render(table);
 }
 
-std::string shown_text(const Footprint& f) {
+std::string shown_text(const Footprint& f, std::string_view tool) {
   if (f.margin.value < 0) return "";  // it never comes to show it
   if (f.mapped > 0)
     return fmt::format(
         "nearly full: in each step the allocator gives idle memory back and maps it anew, which "
-        "is part of\n\"other\"; between updates the device's own tool shows {}\n",
-        size(f.shown()));
+        "is part of\n\"other\"; between updates {} shows {}\n",
+        tool, size(f.shown()));
   // The allocator is asked in the order of the program.
   if (f.reserved < f.device.peak.bytes)
     return fmt::format(
-        "the device's own tool shows {} ({} to {}), of which {} are context; gathers that come "
-        "early hold\nmore, {} in all, as long as there is room\n",
-        size(f.shown()), size(f.shown_with(f.layout.low)), size(f.shown_with(f.layout.high)),
+        "{} shows {} ({} to {}), of which {} are context; gathers that come early hold\nmore, {} "
+        "in all, as long as there is room\n",
+        tool, size(f.shown()), size(f.shown_with(f.layout.low)), size(f.shown_with(f.layout.high)),
         size(f.context), size(f.device.peak.bytes));
   return fmt::format(
-      "the device's own tool shows {} ({} to {}): the allocator has {} for the {} that are used, "
-      "and "
-      "{} are context\n",
-      size(f.shown()), size(f.shown_with(f.layout.low)), size(f.shown_with(f.layout.high)),
+      "{} shows {} ({} to {}): the allocator has {} for the {} that are used, and {} are context\n",
+      tool, size(f.shown()), size(f.shown_with(f.layout.low)), size(f.shown_with(f.layout.high)),
       size(f.reserved), size(f.device.peak.bytes), size(f.context));
 }
 
@@ -168,7 +165,7 @@ Records footprint_records(const Footprint& f) {
       {"phase", "of the peak", f.device.peak.phase},
       {"operation", "at the peak", f.device.peak.name},
       {"classes", "what is held at the peak", classes},
-      {"shown_by_device_bytes", "what the device's own tool shows", Bytes{f.shown()}},
+      {"shown_by_device_bytes", "what nvidia-smi shows", Bytes{f.shown()}},
       {"shown_by_device_interval_bytes", "nine in ten of layouts",
        Spread{f.shown(), f.shown_with(f.layout.low), f.shown_with(f.layout.high)}, Measure::bytes},
       {"mapped_before_update_bytes",

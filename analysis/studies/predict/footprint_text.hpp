@@ -2,20 +2,23 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "analysis/studies/predict/footprint.hpp"
 #include "sim/base/record.hpp"
 
 namespace stepsim {
 
+// Returns a word of the code for a reader: "master_weights" becomes "master weights".
+std::string spoken(std::string word);
 // Writes the verdict with its margin: "fits, 25.1 GB left (20.0 GB to 31.2 GB)".
 std::string verdict_text(const Footprint& footprint);
 // Writes ", on stage 0, the fullest of 4 stages"; "" where all ranks hold the same.
 std::string stage_text(const Footprint& footprint);
 // One row per class at the peak, up to what is needed and usable.
 std::string classes_table(const Footprint& footprint, const std::string& device);
-// Writes what a tool such as nvidia-smi shows.
-std::string shown_text(const Footprint& footprint);
+// Writes what the driver's tool shows, such as nvidia-smi.
+std::string shown_text(const Footprint& footprint, std::string_view tool);
 // The most that is held in each moment, from model load to update.
 std::string moments_table(const Footprint& footprint);
 // The first request that fails, or that would with the constants at their worse ends; may be empty.

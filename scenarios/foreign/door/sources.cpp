@@ -129,6 +129,7 @@ std::optional<Translation> translate_source(const Catalogue& data, const std::st
   try {
     refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
+    for (const auto& [key, value] : question.settings) translation.set.push_back(key);
     keep_allocator(question, translation);
     tell_unknown_counts(question, translation);
     for (const UnknownArgument& each : opened.unknown)

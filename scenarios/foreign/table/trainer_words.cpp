@@ -192,25 +192,38 @@ void put_attention(MappedSource& source, std::string_view key, const std::string
 
 namespace {
 
-// Tells of embedding and head as a whole beside adapters: a copy that is trained.
-void tell_whole_modules(MappedSource& source, const Table& outer, std::string_view key) {
+// Puts embedding and head that are trained as a whole beside adapters; tells of other modules.
+void put_whole_modules(MappedSource& source, const Table& outer, std::string_view key) {
   if (key.empty() || !source.says(key)) return;
-  const std::vector<std::string> said = words_at(source, key), known = outer.texts("whole_modules");
-  const bool all = std::ranges::all_of(said, [&](const std::string& each) {
-    return holds(known, each.substr(each.rfind('.') + 1));
-  });
-  std::string why =
-      "modules that are trained whole: a copy, gradients and states of them come on "
-      "top";
-  if (const auto& model = source.around().model; model && all) {
-    constexpr double bytes_each = 16;  // in 16 bits twice, in 32 once, two moments
-    const double parameters = static_cast<double>(said.size()) *
-                              static_cast<double>(model->hidden) *
-                              static_cast<double>(model->vocabulary);
-    why += fmt::format(", with AdamW up to {} where nothing is shared out",
-                       to_text(Bytes{bytes_each * parameters}));
+  const Table known = outer.table("whole_modules");
+  std::vector<std::string> others;
+  for (const std::string& said : words_at(source, key)) {
+    const std::string last = said.substr(said.rfind('.') + 1);
+    if (holds(known.texts("embedding"), last))
+      source.put("strategy.lora.train_embedding", "true", key);
+    else if (holds(known.texts("head"), last))
+      source.put("strategy.lora.train_head", "true", key);
+    else
+      others.push_back(said);
   }
-  source.without_memory(key, why);
+  if (!others.empty())
+    source.without_memory(key, fmt::format("{}: trained whole, so that copies, gradients and "
+                                           "states of them come on top",
+                                           fmt::join(others, ", ")));
+}
+
+// Puts what is trained instead of a product of two matrices, and how its kernels run.
+void put_kind_of_adapter(MappedSource& source, const AdapterWords& words) {
+  const bool dora = !words.dora_key.empty() && source.on(words.dora_key);
+  if (dora) source.put("strategy.lora.method", "dora", words.dora_key);
+  if (!words.dropout_key.empty())
+    if (const double share = source.number(words.dropout_key, 0, 0, 1); share > 0)
+      source.put("strategy.lora.dropout", fmt::format("{}", share), words.dropout_key);
+  if (!words.fused) return;
+  if (dora)
+    source.without(words.fused_key, "fused functions around DoRA: the real step is faster");
+  else
+    source.put("strategy.lora.kernels", "fused", words.fused_key);
 }
 
 }  // namespace
@@ -242,10 +255,15 @@ void put_adapter(MappedSource& source, const AdapterWords& words) {
                  words.modules_key,
                  words.modules.empty() ? "queries and values alone are the usual ones" : "");
   }
-  tell_whole_modules(source, shared.root(), words.whole_key);
-  if (words.quantised)
-    source.put("strategy.lora.quantised", words.experts ? "nf4_all" : "nf4",
-               words.experts ? "quantize_moe_experts" : words.quantised_key);
+  put_whole_modules(source, shared.root(), words.whole_key);
+  put_kind_of_adapter(source, words);
+  if (!words.format.empty()) source.put("strategy.lora.quantised", words.format, words.format_key);
+}
+
+std::string bitsandbytes_format(std::int64_t bits, const std::string& type, bool nested) {
+  if (bits == 8) return "int8";
+  if (bits != 4) return "";
+  return (type == "fp4" ? "fp4" : "nf4") + std::string(nested ? "" : "_single");
 }
 
 void put_experts(MappedSource& source, std::string_view key) {

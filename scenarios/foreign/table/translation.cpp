@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -72,8 +73,9 @@ std::string comment_block(const std::string& text) {
 std::string source_of(const Translation& translation, const TranslatedLine& line) {
   if (line.key.empty()) return "taken";
   if (!is_key(line.key)) return line.key;
-  return line.line > 0 ? fmt::format("{}:{}", translation.file, line.line)
-                       : fmt::format("{}: no {}", translation.file, line.key);
+  if (line.line > 0) return fmt::format("{}:{}", translation.file, line.line);
+  if (holds(translation.set, line.key)) return "--set";
+  return fmt::format("{}: no {}", translation.file, line.key);
 }
 
 const TranslatedLine* line_of(const Translation& translation, std::string_view key) {

@@ -48,6 +48,7 @@ struct Translation {
   std::vector<SourceKey> keys;     // in the order of the source
   std::vector<std::string> notes;  // keys that do not do what their author may have hoped
   std::vector<std::string> files;  // read beside it
+  std::vector<std::string> set{};  // keys of the source that the command line sets
 };
 
 // Returns the scenario as a document, its keys with the source's file, key and line as origin.

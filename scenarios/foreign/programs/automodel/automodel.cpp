@@ -235,12 +235,18 @@ void put_automodel_adapter(MappedSource& source) {
     modules.push_back(last == "*" || last == "*_proj" ? "all-linear" : last);
   }
   if (source.on("peft.match_all_linear")) modules = {"all-linear"};
+  constexpr std::string_view four_key = "quantization.load_in_4bit",
+                             eight_key = "quantization.load_in_8bit";
+  const bool four = source.on(four_key), eight = source.on(eight_key);
   put_adapter(source, {.rank_key = "peft.dim",
                        .modules_key = "peft.target_modules",
                        .rank = source.whole("peft.dim", 8, 1, most_lora_rank),
                        .modules = modules,
-                       .quantised = source.on("quantization.load_in_4bit"),
-                       .quantised_key = "quantization.load_in_4bit"});
+                       .format = bitsandbytes_format(four    ? 4
+                                                     : eight ? 8
+                                                             : 0),
+                       .format_key = four ? four_key : eight_key,
+                       .dora_key = "peft.use_dora"});
 }
 
 void put_automodel_loss(MappedSource& source) {

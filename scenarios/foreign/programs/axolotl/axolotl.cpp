@@ -321,7 +321,25 @@ void put_loss(MappedSource& source, bool pairs) {
              cuts ? "logits are never whole, as in Liger's" : "");
 }
 
-void put_adapters(MappedSource& source) {
+// Returns whether functions of Axolotl's own run adapters. Where a file has no word for them they
+// are taken where they can be: utils/schemas/validation.py, check_auto_enable_lora_kernels.
+bool fuses_adapters(MappedSource& source, const std::string& adapter,
+                    const ShardingFacts& sharding) {
+  constexpr std::array keys{"lora_mlp_kernel", "lora_qkv_kernel", "lora_o_kernel",
+                            "lora_embedding_kernel"};
+  const bool said = std::ranges::any_of(keys, [&](const char* key) { return source.says(key); });
+  if (said) return source.on("lora_mlp_kernel") || source.on("lora_qkv_kernel");
+  const std::string usually = source.text("lora_kernels_of_release", "any");
+  if (usually == "none" || (usually == "zero_dropout" && !source.says("lora_dropout")))
+    return false;
+  if (usually == "zero_dropout" && source.number("lora_dropout", 0, 0, 1) > 0) return false;
+  const auto& cluster = source.around().cluster;
+  const bool several = cluster && cluster->ranks() > 1;
+  return !source.says("rl") && !(adapter == "lora" && source.on("load_in_8bit")) &&
+         !source.on("trust_remote_code") && !(several && sharding.fsdp && !sharding.fsdp2);
+}
+
+void put_adapters(MappedSource& source, const ShardingFacts& sharding) {
   const std::string adapter = word_at(source, "adapter");
   if (adapter.empty()) return;
   const std::vector<std::string> known{"lora", "qlora"};
@@ -333,6 +351,7 @@ void put_adapters(MappedSource& source) {
     source.problem("load_in_4bit", "Axolotl has no qlora without it");
   if (adapter == "qlora" && source.on("load_in_8bit"))
     source.problem("load_in_8bit", "Axolotl has no qlora with it");
+  const bool four = adapter == "qlora" || quantised, eight = source.on("load_in_8bit");
   const bool experts = source.on("quantize_moe_experts") && quantised;
   if (source.on("quantize_moe_experts") && !quantised)
     source.without("quantize_moe_experts", "frozen matrices are counted with 16 bits");
@@ -343,10 +362,19 @@ void put_adapters(MappedSource& source) {
                        .modules_key = modules_key,
                        .rank = source.whole("lora_r", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
-                       .quantised = adapter == "qlora" || quantised,
-                       .quantised_key = quantised ? "load_in_4bit" : "adapter",
-                       .experts = experts,
-                       .whole_key = "lora_modules_to_save"});
+                       .format = experts ? "nf4_all"
+                                         : bitsandbytes_format(four    ? 4
+                                                               : eight ? 8
+                                                                       : 0),
+                       .format_key = experts     ? "quantize_moe_experts"
+                                     : quantised ? "load_in_4bit"
+                                     : eight     ? "load_in_8bit"
+                                                 : "adapter",
+                       .whole_key = "lora_modules_to_save",
+                       .dora_key = "peft_use_dora",
+                       .dropout_key = "lora_dropout",
+                       .fused = fuses_adapters(source, adapter, sharding),
+                       .fused_key = "lora_mlp_kernel"});
 }
 
 // Axolotl loads in the type that it trains in, and peft keeps adapters in 32 bits.
@@ -442,6 +470,7 @@ void put_grpo(MappedSource& source) {
 
 Translation translate_axolotl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "Axolotl", "programs/axolotl/axolotl");
+  source.take_releases({"axolotl"});
   source.put_model("base_model");
   const std::int64_t ranks = ranks_said(source);
   const bool alone = word_at(source, "rl") == "grpo";
@@ -486,7 +515,7 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   put_kernel_of_attention(source, packed && !grpo);
   read_plugins(source);
   if (!grpo) put_loss(source, pairs);
-  put_adapters(source);
+  put_adapters(source, sharding);
   if (!sharding.sharded && !whole) put_loaded_model(source);
   put_kernels_of_experts(source, sharding);
   put_parallel(source);

@@ -97,16 +97,26 @@ void read_factory_adapter(TrainerReader& reader) {
                           "lora are");
   if (type != "lora") return;
   const std::int64_t bits = source.whole("quantization_bit", 0, 0, 16);
+  const std::string type_of_bits = source.text("quantization_type"),
+                    method = source.text("quantization_method", "bnb");
+  const bool nested = source.on("double_quantization", true);
+  std::string format;
+  if (method == "bnb" || method == "bitsandbytes")
+    format = bitsandbytes_format(bits, type_of_bits, nested);
+  else if (method == "hqq" && bits == 4)
+    format = "hqq";
   std::vector<std::string> modules = words_at(source, "lora_target");
   if (modules.empty()) modules = {"all"};
   put_adapter(source, {.rank_key = "lora_rank",
                        .modules_key = "lora_target",
                        .rank = source.whole("lora_rank", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
-                       .quantised = bits == 4,
-                       .quantised_key = "quantization_bit",
-                       .whole_key = "additional_target"});
-  if (bits != 0 && bits != 4)
+                       .format = format,
+                       .format_key = "quantization_bit",
+                       .whole_key = "additional_target",
+                       .dora_key = "use_dora",
+                       .dropout_key = "lora_dropout"});
+  if (bits != 0 && format.empty())
     source.without("quantization_bit", "frozen matrices are counted with 16 bits");
 }
 

@@ -100,15 +100,18 @@ void read_v1_adapter(MappedSource& source) {
   if (said == "freeze")
     return source.without(adapter_key, "all parameters have gradients and states");
   if (modules.empty()) modules = {"all"};
-  const bool quantised = !packed.empty() && bits == 4;
+  std::string format;
+  if (!packed.empty()) format = bitsandbytes_format(bits);
   put_adapter(source, {.rank_key = "peft_config.r",
                        .modules_key = "peft_config.target_modules",
                        .rank = rank,
                        .modules = std::move(modules),
-                       .quantised = quantised,
-                       .quantised_key = "quant_config.quantization_bit",
-                       .whole_key = "peft_config.modules_to_save"});
-  if (!packed.empty() && !quantised)
+                       .format = format,
+                       .format_key = "quant_config.quantization_bit",
+                       .whole_key = "peft_config.modules_to_save",
+                       .dora_key = "peft_config.use_dora",
+                       .dropout_key = "peft_config.lora_dropout"});
+  if (!packed.empty() && format.empty())
     source.without("quant_config.quantization_bit", "frozen matrices are counted with 16 bits");
 }
 

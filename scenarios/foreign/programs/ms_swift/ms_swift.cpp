@@ -38,8 +38,13 @@ void read_swift_adapter(TrainerReader& reader) {
   if (type == "full") return;
   if (type != "lora") source.without(type_key, "adapters as LoRA has them");
   const std::int64_t bits = source.whole("quant_bits", 0, 0, 16);
-  const bool quantised = bits == 4 && source.text("quant_method", "bnb") == "bnb";
-  if (bits != 0 && !quantised)
+  const std::string type_of_bits = source.text("bnb_4bit_quant_type"),
+                    method = source.text("quant_method", "bnb");
+  const bool nested = source.on("bnb_4bit_use_double_quant", true);
+  const std::string format = method == "bnb" ? bitsandbytes_format(bits, type_of_bits, nested)
+                             : method == "hqq" && bits == 4 ? "hqq"
+                                                            : "";
+  if (bits != 0 && format.empty())
     source.without("quant_bits", "frozen matrices are counted with 16 bits");
   std::vector<std::string> modules = words_at(source, "target_modules");
   if (modules.empty()) modules = {"all-linear"};
@@ -47,9 +52,11 @@ void read_swift_adapter(TrainerReader& reader) {
                        .modules_key = "target_modules",
                        .rank = source.whole("lora_rank", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
-                       .quantised = quantised,
-                       .quantised_key = "quant_bits",
-                       .whole_key = "modules_to_save"});
+                       .format = format,
+                       .format_key = "quant_bits",
+                       .whole_key = "modules_to_save",
+                       .dora_key = "use_dora",
+                       .dropout_key = "lora_dropout"});
 }
 
 // swift/sequence_parallel/sequence_parallel.py: Ulysses over as many GPUs as divide the heads of

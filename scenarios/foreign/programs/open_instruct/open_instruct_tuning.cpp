@@ -41,8 +41,9 @@ Translation translate_open_instruct_tuning(const SourceQuestion& question, const
                         .modules_key = "use_lora",
                         .rank = words.whole("lora_rank", 64, 1, most_lora_rank),
                         .modules = {"all-linear"},
-                        .quantised = quantised,
-                        .quantised_key = "use_qlora"});
+                        .format = bitsandbytes_format(quantised ? 4 : 0),
+                        .format_key = "use_qlora",
+                        .dropout_key = "lora_dropout"});
   return reader.finish();
 }
 

@@ -334,12 +334,14 @@ class OpenRlhfReader {
     if (rank == 0) return;
     std::vector<std::string> modules = words_at(source_, key("target_modules"));
     if (modules.empty()) modules = {"all-linear"};
+    const std::string dropout = key("lora_dropout");
     put_adapter(source_, {.rank_key = "lora_rank",
                           .modules_key = "target_modules",
                           .rank = rank,
                           .modules = modules,
-                          .quantised = on("load_in_4bit"),
-                          .quantised_key = "load_in_4bit"});
+                          .format = bitsandbytes_format(on("load_in_4bit") ? 4 : 0),
+                          .format_key = "load_in_4bit",
+                          .dropout_key = dropout});
   }
 
   void read_parallel() {

@@ -166,8 +166,10 @@ void put_builder_adapter(MappedSource& source, const Builder& builder) {
                        .modules_key = "model.lora_attn_modules",
                        .rank = source.whole("model.lora_rank", 8, 1, most_lora_rank),
                        .modules = modules,
-                       .quantised = builder.quantised,
-                       .quantised_key = "model._component_"});
+                       .format = bitsandbytes_format(builder.quantised ? 4 : 0),
+                       .format_key = "model._component_",
+                       .dora_key = "model.use_dora",
+                       .dropout_key = "model.lora_dropout"});
 }
 
 }  // namespace

@@ -93,11 +93,27 @@ bool has_adapters(MappedSource& source) {
   return !of_trl;
 }
 
+std::string format_of(MappedSource& source, bool four) {
+  const std::string bits = first_word_of(source, {"load_in_kbits", "bits", "quantization_bit"});
+  if (!four && (source.on("load_in_8bit") || bits == "8")) return bitsandbytes_format(8);
+  if (!four) return "";
+  // BitsAndBytesConfig of transformers has FP4, TRL's ModelConfig NF4; both leave scales alone.
+  // Unsloth has a configuration of its own, as have scripts that name no type beside their bits:
+  // those that say `bits` follow QLoRA's own program, whose scales are quantised.
+  const bool unsloth = source.root().has("unsloth"),
+             typed = source.says("bnb_4bit_quant_type") || source.says("bnb_4bit_compute_dtype") ||
+                     source.says("bnb_4bit_use_double_quant");
+  const std::string type = source.text("bnb_4bit_quant_type", typed ? "fp4" : "nf4");
+  const std::string nested =
+      first_word_of(source, {"bnb_4bit_use_double_quant", "use_bnb_nested_quant", "double_quant",
+                             "use_nested_quant", "double_quantization"});
+  return bitsandbytes_format(4, type, nested.empty() ? unsloth || !bits.empty() : is_yes(nested));
+}
+
 bool in_four_bits(MappedSource& source) {
   const std::string bits = first_word_of(source, {"load_in_kbits", "bits", "quantization_bit"});
   const std::string mode = first_word_of(source, {"train_mode", "train_type", "finetune_mode"});
   if (source.on("load_in_4bit") || bits == "4" || mode == "qlora") return true;
-  if (bits == "8") source.without("bits", "frozen matrices are counted with 16 bits");
   if (source.says("load_in_4bit") || !bits.empty() || !mode.empty() ||
       source.question().launch != nullptr || !is_called(source, "qlora"))
     return false;
@@ -148,15 +164,18 @@ void read_trl_adapter(TrainerReader& reader) {
     source.result().assumptions.push_back({"rank of adapters", "16",
                                            "the program's own code may choose another",
                                            "--set lora_r=..."});
+  const std::string format = format_of(source, in_four_bits(source));
   put_adapter(source,
               {.rank_key = own_rank > 0 ? dimension : "lora_r",
                .modules_key = "lora_target_modules",
                .rank = own_rank > 0 ? own_rank
                                     : source.whole("lora_r", usual_rank(source), 1, most_lora_rank),
                .modules = std::move(modules),
-               .quantised = in_four_bits(source),
-               .quantised_key = "load_in_4bit",
-               .whole_key = "lora_modules_to_save"});
+               .format = format,
+               .format_key = format == "int8" ? "load_in_8bit" : "load_in_4bit",
+               .whole_key = "lora_modules_to_save",
+               .dora_key = source.says("lora_use_dora") ? "lora_use_dora" : "use_dora",
+               .dropout_key = "lora_dropout"});
 }
 
 // Tells what is not known of a program of somebody's own.

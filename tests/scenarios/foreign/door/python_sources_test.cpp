@@ -67,8 +67,8 @@ TEST_CASE("a rank means adapters, in any of the words that people have for them"
   CHECK(value_at(own.read("full/a.json"), "strategy.lora.rank") == "64");
   CHECK(value_at(own.read("full/a.json"), "strategy.lora.quantised").empty());
   CHECK(assumes(own.read("full/a.json"), "adapters"));
-  CHECK(value_at(own.read("sft/qlora/b.json"), "strategy.lora.quantised") == "nf4");
-  CHECK(value_at(own.read("c.json"), "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(own.read("sft/qlora/b.json"), "strategy.lora.quantised") == "nf4_single");
+  CHECK(value_at(own.read("c.json"), "strategy.lora.quantised") == "nf4_single");
   CHECK(value_at(own.read("d.json"), "strategy.lora.rank").empty());
   CHECK(value_at(own.read("e.json"), "strategy.lora.quantised") == "nf4");
   own.with("cli.sh", "trl sft --model_name_or_path Qwen/Qwen2.5-7B --lora_r 8\n");

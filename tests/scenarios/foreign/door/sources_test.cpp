@@ -176,8 +176,7 @@ TEST_CASE("keys within a block are known like others", "[scenarios][sources]") {
 
 TEST_CASE("kernels of adapters that are not modelled say which way they move a step",
           "[scenarios][sources]") {
-  const std::vector<std::string> kernels{"lora_mlp_kernel",  "lora_qkv_kernel",  "lora_o_kernel",
-                                         "unsloth_lora_mlp", "unsloth_lora_qkv", "unsloth_lora_o"};
+  const std::vector<std::string> kernels{"unsloth_lora_mlp", "unsloth_lora_qkv", "unsloth_lora_o"};
   std::string text = small_file + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n";
   for (const std::string& key : kernels) text += key + ": true\n";
   const Translation own = translate(text);
@@ -188,6 +187,24 @@ TEST_CASE("kernels of adapters that are not modelled say which way they move a s
     CHECK(place->fate == KeyFate::unmodelled);
     CHECK_THAT(place->remark, Contains("the real step is faster and needs less"));
   }
+}
+
+TEST_CASE("an Axolotl file says how adapters are made, and from which bits",
+          "[scenarios][sources]") {
+  const std::string adapted = small_file + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n";
+  const auto said = [&](const std::string& lines, std::string_view key) {
+    return value_at(translate(adapted + lines), "strategy.lora." + std::string(key));
+  };
+  CHECK(said("lora_mlp_kernel: true\nlora_qkv_kernel: true\nlora_o_kernel: true\n", "kernels") ==
+        "fused");
+  CHECK(said("peft_use_dora: true\n", "method") == "dora");
+  CHECK(said("peft_use_dora: false\n", "method").empty());
+  CHECK(said("lora_dropout: 0.05\n", "dropout") == "0.05");
+  CHECK(said("lora_dropout: 0\n", "dropout").empty());
+  CHECK(said("load_in_8bit: true\n", "quantised") == "int8");
+  const std::string embeddings = "lora_modules_to_save: [embed_tokens, lm_head]\n";
+  CHECK(said(embeddings, "train_embedding") == "true");
+  CHECK(said(embeddings, "train_head") == "true");
 }
 
 TEST_CASE("a block of which few keys count has no others nearly like them",
@@ -214,17 +231,6 @@ TEST_CASE("a block of which few keys count has no others nearly like them",
   const Translation part =
       translate_source(data, script, std::vector<Setting>{{"cluster", "{node: a100-8}"}}).value();
   CHECK(value_at(part, "cluster.gpus_per_node") == "4");
-}
-
-TEST_CASE("modules that are trained whole beside adapters need memory", "[scenarios][sources]") {
-  const Translation both = translate(
-      "base_model: meta-llama/Llama-3.1-8B\nadapter: lora\nlora_r: 16\nlora_target_linear: true\n"
-      "lora_modules_to_save: [embed_tokens, lm_head]\nsequence_len: 2048\nmicro_batch_size: 1\n");
-  const auto key = std::ranges::find(both.keys, "lora_modules_to_save", &SourceKey::key);
-  REQUIRE(key != both.keys.end());
-  CHECK(key->fate == KeyFate::unmodelled);
-  CHECK(key->needs_memory);
-  CHECK_THAT(key->remark, Contains("up to 16.8 GB where nothing is shared out"));
 }
 
 TEST_CASE("a Python file that calls Unsloth says so", "[scenarios][sources]") {
@@ -311,7 +317,7 @@ TEST_CASE("words of people's own turn adapters on", "[scenarios][sources]") {
   const Translation peft =
       of_script("--use_peft_lora True --use_4bit_quantization True --lora_r 4 --max_seq_len 512");
   CHECK(value_at(peft, "strategy.lora.rank") == "4");
-  CHECK(value_at(peft, "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(peft, "strategy.lora.quantised") == "nf4_single");
   CHECK(value_at(peft, "job.sequence") == "512");
   const Translation ranked = of_script("--lora_r 4");
   CHECK(value_at(ranked, "strategy.lora.rank") == "4");

@@ -262,7 +262,7 @@ TEST_CASE("dialects of programs that are read", "[scenarios][sources][wrapped]")
   CHECK(value_at(autotrain, "job.micro_batch") == "3");
   CHECK(value_at(autotrain, "job.gradient_accumulation") == "4");
   CHECK(value_at(autotrain, "job.packing") == "true");
-  CHECK(value_at(autotrain, "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(autotrain, "strategy.lora.quantised") == "nf4_single");
   const Translation nemo =
       read_as("own.yaml",
               "trainer: {devices: 8, num_nodes: 2, precision: bf16, max_steps: 9}\nmodel:\n"
