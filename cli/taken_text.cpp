@@ -54,17 +54,7 @@ std::string fitted(const std::function<std::string(std::size_t most)>& make,
 }
 
 std::string within_screen(const TextTable& table) {
-  const std::size_t room = std::min(line_width(), answer_width);
-  const auto widest = [](const std::string& text) {
-    std::size_t most = 0;
-    for (const std::string_view line : split(text, '\n')) most = std::max(most, line.size());
-    return most;
-  };
-  // A word that is longer than its column widens that: others give way for it.
-  std::string text = render(table, room);
-  for (std::size_t width = room; widest(text) > room && width > 24; width -= 4)
-    text = render(table, width);
-  return text;
+  return render(table, std::min(line_width(), answer_width));
 }
 
 std::string labelled(std::string_view label, const std::string& text) {

@@ -34,7 +34,7 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<std
   return line + '\n';
 }
 
-constexpr std::size_t narrowest_words = 16;  // a column of them gets no narrower
+constexpr std::size_t narrowest_words = 12;  // a column of them gets no narrower
 
 // Returns for every column what its widest cell takes.
 std::vector<std::size_t> widths_of(const TextTable& table, const std::vector<std::string>& header) {
@@ -44,17 +44,27 @@ std::vector<std::size_t> widths_of(const TextTable& table, const std::vector<std
   return widths;
 }
 
+// Returns the width of the longest word of a column, which a narrower column would not hold.
+std::size_t longest_word(const TextTable& table, std::size_t column) {
+  std::size_t longest = narrowest_words;
+  for (const auto& row : table.rows)
+    for (const std::string_view word : split(row[column], ' '))
+      longest = std::max(longest, width_of(word));
+  return longest;
+}
+
 // Takes from the widest column of words, again and again, until the sum is `width`.
-void narrow(std::vector<std::size_t>& widths, const std::vector<std::string>& columns,
-            std::size_t width) {
+void narrow(std::vector<std::size_t>& widths, const TextTable& table, std::size_t width) {
   std::size_t sum = 2 * (widths.size() - 1);
   for (const std::size_t each : widths) sum += each;
+  if (sum <= width) return;
+  std::vector<std::size_t> least(widths.size(), std::numeric_limits<std::size_t>::max());
+  for (std::size_t i = 0; i < widths.size(); ++i)
+    if (!to_the_right(table.columns[i])) least[i] = longest_word(table, i);
   for (; sum > width; --sum) {
     std::size_t* widest = nullptr;
     for (std::size_t i = 0; i < widths.size(); ++i)
-      if (!to_the_right(columns[i]) && widths[i] > narrowest_words &&
-          (widest == nullptr || widths[i] > *widest))
-        widest = &widths[i];
+      if (widths[i] > least[i] && (widest == nullptr || widths[i] > *widest)) widest = &widths[i];
     if (widest == nullptr) return;
     --*widest;
   }
@@ -104,7 +114,7 @@ std::string render(const TextTable& given, std::size_t width) {
   const std::vector<std::string> header = mapped(
       table.columns, [](const std::string& column) { return column.substr(to_the_right(column)); });
   std::vector<std::size_t> widths = widths_of(table, header);
-  narrow(widths, table.columns, width);
+  narrow(widths, table, width);
   std::vector<RowInLines> rows{in_lines(header, widths)};
   for (const auto& row : table.rows) rows.push_back(in_lines(row, widths));
   for (const RowInLines& row : rows) widen_columns(widths, row);
