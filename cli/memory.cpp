@@ -58,22 +58,39 @@ std::string head_of(const Scenario& scenario, const Footprint& f,
                      taken_paragraph(scenario), not_modelled_paragraph(scenario));
 }
 
+// A run that does not fit gets its largest micro-batch among what would make it fit.
+std::optional<std::int64_t> largest_of(const Scenario& scenario, const Footprint& f) {
+  if (f.fit() == Fit::oom) return std::nullopt;
+  return largest_micro_batch(scenario, fits_from);
+}
+
+std::string largest_text(const Scenario& scenario, const Footprint& f) {
+  const auto largest = largest_of(scenario, f);
+  if (!largest) return "";
+  return fmt::format("the largest micro-batch that fits in {}: {}\n", chance_text(fits_from),
+                     *largest > 0 ? std::to_string(*largest) : "none");
+}
+
 std::string text_of(const Scenario& scenario, const Footprint& f) {
   std::string text =
       fmt::format("{}\n{}\n", classes_table(f, scenario.cluster.gpu.title), moments_table(f));
   text += fmt::format("{}; the peak is in {}{}{}\n", verdict_text(f), f.device.peak.phase,
                       f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name,
                       stage_text(f));
-  text += shown_text(f, device_tool(scenario)) + failure_text(f) + host_text(f);
+  text += shown_text(f, device_tool(scenario)) + failure_text(f) + host_text(f) +
+          largest_text(scenario, f);
   text +=
       "this follows the order of the program; over time gradients wait for reductions and copies, "
       "and gathers\ncome early: `stepsim run` has both\n";
   return text + notes_text(scenario);
 }
 
-Records records_of(const Footprint& f, const std::optional<MemoryComparison>& beside,
-                   const FittingSteps& fitting, const std::vector<OtherVerdict>& others) {
+Records records_of(const Footprint& f, std::optional<std::int64_t> largest,
+                   const std::optional<MemoryComparison>& beside, const FittingSteps& fitting,
+                   const std::vector<OtherVerdict>& others) {
   return joined({footprint_records(f),
+                 {{"largest_micro_batch", "that fits in 9 of 10 runs; null where this does not fit",
+                   largest}},
                  {comparison_record(beside)},
                  fitting_records(fitting),
                  {others_record(others)}});
@@ -82,7 +99,7 @@ Records records_of(const Footprint& f, const std::optional<MemoryComparison>& be
 }  // namespace
 
 Records memory_sample() {
-  return records_of(footprint_sample(), comparison_sample(),
+  return records_of(footprint_sample(), 1, comparison_sample(),
                     {{NextStep{}}, {NextStep{}}, {NextStep{}}}, {OtherVerdict{}});
 }
 
@@ -121,9 +138,9 @@ int memory_command(const CommandLine& line) {
   std::optional<MemoryComparison> beside;
   if (snapshot) beside = load_comparison(line.data, scenario, needs, *snapshot);
   if (options->has("json")) {
-    print_result(
-        memory_kind, asked,
-        records_of(needs, beside, fits ? FittingSteps{} : fitting_steps(question), others));
+    print_result(memory_kind, asked,
+                 records_of(needs, largest_of(scenario, needs), beside,
+                            fits ? FittingSteps{} : fitting_steps(question), others));
   } else if (options->has("brief")) {
     say("{}{} of {} usable: {}\n{}", beside ? sentence_of(*beside) : "",
         to_text(Bytes{needs.needed()}), to_text(Bytes{needs.capacity}), verdict_text(needs),

@@ -10,6 +10,7 @@
 #include "analysis/studies/fidelity/row_order.hpp"
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/fidelity/series.hpp"
+#include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/outputs.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/row_export.hpp"
@@ -146,6 +147,41 @@ TextTable memory_table(const std::vector<PredictedRow>& rows) {
                                                            {"worst", ""}});
 }
 
+RecordList chance_list(const std::vector<PredictedRow>& rows) {
+  return list_of(chances_of(rows), [](const ChanceRows& band) -> Records {
+    return {{"from", "the lower end of a tenth of chances", band.low, Measure::share},
+            {"rows", "that got such a chance to fit", band.rows},
+            {"chance", "that they got in the mean", band.mean, Measure::share},
+            {"fitted", "of them ran", band.fitted},
+            {"share", "of them ran",
+             static_cast<double>(band.fitted) / static_cast<double>(band.rows), Measure::share}};
+  });
+}
+
+// Writes how often chances came true, and answers to questions of others, the wrong ones first.
+std::string chances_text(const std::vector<PredictedRow>& rows) {
+  const RecordList chances = chance_list(rows);
+  if (chances.items.empty()) return "";
+  std::string text = "\n" + render(table_of(chances.items, {{"from", " chance from"},
+                                                            {"rows", " rows"},
+                                                            {"chance", " mean chance"},
+                                                            {"fitted", " ran"},
+                                                            {"share", " share"}}));
+  std::vector<const PredictedRow*> asked;
+  for (const PredictedRow& row : rows)
+    if (row.predicted() && !row.asked.empty()) asked.push_back(&row);
+  if (asked.empty()) return text;
+  std::ranges::stable_sort(asked, {}, [](const PredictedRow* row) { return row->right(); });
+  TextTable table{{"asked", "known", "answered", " fits in", ""}};
+  for (const PredictedRow* row : asked)
+    table.rows.push_back({row->asked, row->known, std::string(to_text(row->fit)),
+                          row->chance ? chance_text(*row->chance) : "-",
+                          row->right() ? "right" : "wrong"});
+  const auto right = std::ranges::count_if(asked, &PredictedRow::right);
+  return text + "\n" + render(table) +
+         fmt::format("\n{} of {} questions are answered right\n", right, asked.size());
+}
+
 RecordList series_list(const std::vector<AxisErrors>& errors) {
   return list_of(errors, [](const AxisErrors& axis) -> Records {
     return {{"along", "from one row to the next along",
@@ -217,7 +253,7 @@ std::string text_of(const std::vector<PredictedRow>& rows, const RowComparisons&
   if (const TextTable table = memory_table(rows); !table.rows.empty()) text += "\n" + render(table);
   if (const TextTable table = series_table(beside.series); !table.rows.empty())
     text += "\n" + render(table);
-  text += order_text(beside.order);
+  text += order_text(beside.order) + chances_text(rows);
   const auto predicted = std::ranges::count_if(rows, &PredictedRow::predicted);
   if (predicted == 0)
     return text + fmt::format("\n0 of {} rows are predicted: nothing was compared\n", rows.size());
@@ -236,6 +272,7 @@ Records verdict_records(const PredictedRow& row) {
           {"measured", "as the table's column; of a verdict: fits or oom",
            row.measured_fits ? "fits" : "oom"},
           {"judged", "it counts among the verdicts", row.judged},
+          {"chance", "of a verdict: that it fits", row.chance, Measure::share},
           {"needed_bytes", "of a GPU", Bytes{row.needed}},
           {"capacity_bytes", "what a framework can allocate", Bytes{row.capacity}},
           {"error", "of a verdict: none", std::optional<double>()}};
@@ -299,6 +336,7 @@ Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& 
       {"scenarios", "that rows became", scenarios},
       {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
       {"memory", "errors of the memory, by what figures count", memory_list(memory_errors(rows))},
+      {"chances", "to fit, by tenths, and how often they came true", chance_list(rows)},
       {"series", "errors of what changes from one row to the next", series_list(beside.series)},
       {"order", "of layouts", order_records(beside.order)}};
 }
@@ -327,6 +365,8 @@ Records rows_sample() {
   row.figures.emplace_back();
   row.scenario = "a scenario";
   row.memory_error = 0;
+  row.capacity = 1;
+  row.chance = 1;
   row.assumed = other.missing = third.crashes = {""};
   return records_of({row, other, third}, {{AxisErrors{}}, {OrderedGroup{}}});
 }

@@ -201,7 +201,7 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
       text += assumptions_text(scenario.assumptions) + grpo_text(scenario, prediction, interval) +
               money + (prediction.ran ? played_text(prediction.played_by) : "") + changes(100);
     else
-      text += fitted([&](std::size_t most) {
+      text += on_one_screen([&](std::size_t most) {
         return grpo_screen(scenario, prediction, interval, open_values(question), most) + money +
                changes(options.has("faster") ? 100 : most);
       });

@@ -460,7 +460,7 @@ std::string screen_text(const Scenario& scenario, const Prediction& p, const Run
                             cost_text(extras.rates, job_time_of(scenario, p));
   const std::string energy = extras.energy ? energy_table(p) : "";
   const std::string movers = extras.interval ? movers_text(*extras.interval) : "";
-  return fitted(
+  return on_one_screen(
       [&](std::size_t most) {
         return fixed + open_values_table(extras.open, most) + largest_causes(p, most) + energy +
                memory_paragraph(scenario, p.memory) + movers +
@@ -498,6 +498,7 @@ std::string brief_text(const Scenario& scenario, const Prediction& p, const RunE
   const std::string job =
       p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "";
   std::vector<std::string> others;
+  others.reserve(extras.others.size());
   for (const OtherVerdict& each : extras.others)
     others.push_back(fmt::format("as {}, which no file says; {} with {} ({})", each.taken,
                                  to_text(Bytes{each.needed}), each.other,

@@ -41,8 +41,8 @@ std::string step_text(const NextStep& step) {
 
 }  // namespace
 
-std::string fitted(const std::function<std::string(std::size_t most)>& make,
-                   std::size_t head_lines) {
+std::string on_one_screen(const std::function<std::string(std::size_t most)>& make,
+                          std::size_t head_lines) {
   constexpr std::size_t screen_lines = 40;
   std::string text;
   for (std::size_t most = 6; most > 0; --most) {

@@ -23,8 +23,8 @@ inline constexpr std::size_t answer_width = 100;
 
 // Returns what `make` writes with lists of at most six entries each, or of fewer, so that it fits
 // a screen below a head of so many lines.
-std::string fitted(const std::function<std::string(std::size_t most)>& make,
-                   std::size_t head_lines = 4);
+std::string on_one_screen(const std::function<std::string(std::size_t most)>& make,
+                          std::size_t head_lines = 4);
 
 // Writes the name in front, and what is not told by it: model, machine, stack.
 std::string title_line(const Scenario& scenario);

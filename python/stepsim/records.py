@@ -363,7 +363,9 @@ RunResult = TypedDict(
         "resume": "RunResume | None",  # what resuming costs
         "peak_memory_bytes": "float",  # needed of a GPU, with slack and libraries
         "capacity_bytes": "float",  # what a framework can allocate
-        "verdict": "str",  # fits, tight or oom
+        "verdict": "str",  # fits: at least 9 in 10 such runs do, tight: at least half, or oom
+        "chance": "float",  # that it fits: the share of such runs that do
+        "chance_on_host": "float",  # the same of a node's host memory alone
         "margin_bytes": "float",  # left over, or missing
         "margin_interval_bytes": "list[float]",  # with the constants at their worse and better ends
         "stage": "float | None",  # the fullest one of a pipeline
@@ -739,7 +741,9 @@ MemoryResult = TypedDict(
     {
         "peak_memory_bytes": "float",  # needed of a GPU, with slack and libraries
         "capacity_bytes": "float",  # what a framework can allocate
-        "verdict": "str",  # fits, tight or oom
+        "verdict": "str",  # fits: at least 9 in 10 such runs do, tight: at least half, or oom
+        "chance": "float",  # that it fits: the share of such runs that do
+        "chance_on_host": "float",  # the same of a node's host memory alone
         "margin_bytes": "float",  # left over, or missing
         "margin_interval_bytes": "list[float]",  # with the constants at their worse and better ends
         "stage": "float | None",  # the fullest one of a pipeline
@@ -754,6 +758,7 @@ MemoryResult = TypedDict(
         "moments": "dict[str, Any]",  # the most held in each moment
         "failed_allocation": "MemoryFailedAllocation | None",  # the first request that fails
         "host": "MemoryHost",  # memory of a node's host
+        "largest_micro_batch": "float | None",  # that fits in 9 of 10 runs; null where this does not fit
         "beside": "MemoryBeside | None",  # with --beside: the snapshot of a real run
         "remedies": "list[MemoryRemedies]",  # single changes that would make it fit
         "pairs": "list[MemoryPairs]",  # of changes, where no single one is enough
@@ -1546,6 +1551,7 @@ RowsRows = TypedDict(
         "error": "float | None",  # of a figure
         "interval": "list[float] | None",  # 8 of 10 draws
         "judged": "bool",  # it counts among the verdicts
+        "chance": "float | None",  # of a verdict: that it fits
         "needed_bytes": "float",  # of a GPU
         "capacity_bytes": "float",  # what a framework can allocate
     },
@@ -1624,6 +1630,18 @@ RowsMemory = TypedDict(
     total=False,
 )
 
+RowsChances = TypedDict(
+    "RowsChances",
+    {
+        "from": "float",  # the lower end of a tenth of chances
+        "rows": "float",  # that got such a chance to fit
+        "chance": "float",  # that they got in the mean
+        "fitted": "float",  # of them ran
+        "share": "float",  # of them ran
+    },
+    total=False,
+)
+
 RowsSeries = TypedDict(
     "RowsSeries",
     {
@@ -1672,6 +1690,7 @@ RowsResult = TypedDict(
         "scenarios": "list[RowsScenarios]",  # that rows became
         "families": "list[RowsFamilies]",  # errors by family, then of all
         "memory": "list[RowsMemory]",  # errors of the memory, by what figures count
+        "chances": "list[RowsChances]",  # to fit, by tenths, and how often they came true
         "series": "list[RowsSeries]",  # errors of what changes from one row to the next
         "order": "RowsOrder",  # of layouts
     },

@@ -101,7 +101,7 @@ class Words {
   bool is_uncertain(std::string_view path) const {
     return holds(s_.constants, fmt::format("scenario.{}", path), &NamedConstant::name);
   }
-  std::string marked(std::string text, std::string_view path) {
+  std::string marked(const std::string& text, std::string_view path) {
     return open(path) ? text + std::string(nobodys_mark) : text;
   }
 

@@ -113,6 +113,46 @@ TEST_CASE("the verdict has a margin that its constants widen", "[analysis]") {
   CHECK(std::abs(needs.margin.value - (needs.capacity - needs.needed())) < 1);
 }
 
+TEST_CASE("a verdict is a chance, even where what is stated just fits", "[analysis]") {
+  Footprint needs;
+  needs.capacity = 80e9;
+  needs.scatter = 0.05;
+  const auto with_left = [&](double bytes) {
+    needs.margin = {bytes, bytes - 2e9, bytes + 1e9};
+    return needs;
+  };
+  CHECK(std::abs(with_left(0).chance() - 0.5) < 1e-9);
+  CHECK(with_left(0).fit() == Fit::tight);
+  CHECK(with_left(-1e6).fit() == Fit::oom);
+  CHECK(with_left(20e9).fit() == Fit::fits);
+  CHECK(with_left(5e9).chance() < with_left(6e9).chance());
+  CHECK(with_left(-5e9).chance() > with_left(-6e9).chance());
+  // Doubt about the allocator comes on top of how far runs lie from what is predicted.
+  const double doubted = with_left(5e9).chance();
+  needs.margin.low = needs.margin.value;
+  CHECK(needs.chance() > doubted);
+  needs.scatter = 0.15;
+  CHECK(needs.chance() < doubted);
+  // The fuller of GPU and host decides, and drives have no doubt.
+  needs.host_capacity = 100e9;
+  needs.host.peak.bytes = 99e9;
+  CHECK(needs.chance() == std::min(needs.chance_on_device(), needs.chance_on_host()));
+  needs.disk_capacity = 1;
+  needs.disk = 2;
+  CHECK(needs.chance() == 0);
+}
+
+TEST_CASE("the largest micro-batch that is sure to fit is smaller than one that may",
+          "[analysis]") {
+  Scenario scenario = seed("llama32-3b-sft-zero3");
+  const std::int64_t sure = largest_micro_batch(scenario, fits_from);
+  CHECK(sure < largest_micro_batch(scenario, tight_from));
+  scenario.job.micro_batch = sure;
+  CHECK(footprint(scenario).fit() == Fit::fits);
+  scenario.job.micro_batch = sure + 1;
+  CHECK(footprint(scenario).fit() != Fit::fits);
+}
+
 TEST_CASE("a node with little memory cannot take what is offloaded", "[analysis]") {
   Scenario scenario = seed("mpt7b-zero3-offload");
   const Footprint roomy = footprint(scenario);

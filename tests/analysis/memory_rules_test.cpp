@@ -63,7 +63,7 @@ TEST_CASE("memory rules of the MPT-7B notes", "[analysis]") {
   };
   CHECK(failing("512") == "fp32_gradient 12.38");
   CHECK(failing("256") == failing("512"));
-  CHECK(footprint(two).fit() == Fit::fits);  // with expandable segments
+  CHECK(footprint(two).fit() != Fit::oom);  // with expandable segments
   const auto needed = [&](const std::string& stage, const std::string& accumulation) {
     return footprint(scenario_of(run, {{"strategy.zero", stage},
                                        {"job.gradient_accumulation", accumulation}}))

@@ -15,7 +15,7 @@ cli("run over pipeline stages, as JSON" ARGS run llama33-70b-pipeline --samples 
 cli("run over stages that have fewer micro-batches" ARGS run --full llama33-70b-pipeline --samples 0 --faster 0 --set job.gradient_accumulation=2
     --set strategy.pipeline_parallel.schedule=gpipe --set strategy.pipeline_parallel.virtual_stages=1
   OUTPUT "note: 2 micro-batches are fewer than 4 stages: each stage waits for the others 60 % of the passes\n")
-cli("memory over pipeline stages" ARGS memory llama33-70b-pipeline OUTPUT "fits, .*on stage 0, the fullest of 4 stages\n")
+cli("memory over pipeline stages" ARGS memory llama33-70b-pipeline OUTPUT "fits in .*on stage 0, the fullest of 4 stages\n")
 cli("memory over stages, the last of which has most layers" ARGS memory llama33-70b-pipeline --set strategy.checkpointing=full
     --set strategy.pipeline_parallel.schedule=1f1b --set strategy.pipeline_parallel.virtual_stages=1
     --set "strategy.pipeline_parallel.layers=[10,10,10,50]"

@@ -305,7 +305,7 @@ cli("run says what would make it faster as JSON" ARGS run llama32-3b-sft-zero3 -
   KEYS faster/changes/0/change faster/changes/0/gain faster/changes/0/peak_memory_bytes faster/tried)
 cli("run of what does not fit says so first, and what would make it fit" ARGS run --full mpt7b-zero2-oom --samples 0
   CODE 1 OUTPUT "\n\nverdict +does not fit into memory: it cannot run; times are as if it could\nstep time .*to make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 ")
-cli("run in a line" ARGS run llama32-3b-sft-zero3 --brief OUTPUT "^8.[0-9]+ s a step [(]likely [0-9.]+ s to [0-9.]+ s[)], [0-9]+ tok/s/GPU, [0-9.]+ h the whole job. 46.4 GB of 204 GB usable: fits, [^\n]+\ntaken: full training; 16 rows x 1 x 8 GPUs of 8192 tokens packed, [^\n]+\n$")
+cli("run in a line" ARGS run llama32-3b-sft-zero3 --brief OUTPUT "^8.[0-9]+ s a step [(]likely [0-9.]+ s to [0-9.]+ s[)], [0-9]+ tok/s/GPU, [0-9.]+ h the whole job. 46.4 GB of 204 GB usable: fits in [^\n]+\ntaken: full training; 16 rows x 1 x 8 GPUs of 8192 tokens packed, [^\n]+\n$")
 cli("run of another program's file in a line, and what was taken for it" ARGS run @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml --nodes 1 --samples 0 --brief
   OUTPUT "^[^\n]+ a step, [^\n]+: fits[^\n]*\ntaken: full training; [^\n]*\nnot modelled: neftune_noise_alpha [(]noise [^\n]*\nassumed: model [^\n]*, size of the data set [^\n]*\n$")
 cli("run in a line and as JSON" ARGS run llama32-3b-sft-zero3 --brief --json CODE 2
@@ -338,7 +338,7 @@ set(keeps_whole "printf 'base_model: meta-llama/Llama-3.1-8B\\nadapter: lora\\nl
 cli("memory says what of a file is not modelled" ARGS memory own.yaml --cluster h100-8 SHELL "${keeps_whole}"
   OUTPUT "\nnot modelled +lora_modules_to_save ")
 cli("memory in a line, and what was taken for the file" ARGS memory own.yaml --cluster h100-8 --brief SHELL "${keeps_whole}"
-  OUTPUT " usable: without lora_modules_to_save, not modelled and in need of more: fits, [^\n]*\ntaken: LoRA, rank 16 on 7 matrices; [^\n]*\nnot modelled: lora_modules_to_save [^\n]*\nassumed: model [^\n]*\n$")
+  OUTPUT " usable: without lora_modules_to_save, not modelled and in need of more: fits in [^\n]*\ntaken: LoRA, rank 16 on 7 matrices; [^\n]*\nnot modelled: lora_modules_to_save [^\n]*\nassumed: model [^\n]*\n$")
 cli("plan says what of a file is not modelled" ARGS plan own.yaml --cluster h100-8 --samples 0 --top 1 SHELL "${keeps_whole}"
   OUTPUT " were replayed[^$]*\n\nnote: own.yaml: lora_modules_to_save [^\n]*: not modelled; the result is without it\n\nthe first plan: played by [^\n]+\n$")
 cli("memory that does not fit says nothing of nvidia-smi" ARGS memory mpt7b-zero2-oom CODE 1
@@ -468,6 +468,12 @@ cli("validate as JSON" ARGS validate ${seeds}/mpt7b-zero2.yaml ${seeds}/mpt7b-ze
        families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean)
 cli("validate a table of rows" SLOW ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
   OUTPUT "not predicted +what is missing.*amd-te79-8b-bf16 +the sequence length\n.*family +rows +median.*rows are predicted")
+cli("validate questions that strangers asked" ARGS validate --rows @ROOT@/scenarios/measured/outcomes/asked.csv
+  OUTPUT " chance from +rows +mean chance +ran +share\n.*asked +known +answered +fits in *\n.* wrong\n[^\n]* right\n.*\n1[0-9] of [0-9]+ questions are answered right\n")
+cli("validate questions as JSON" ARGS validate --rows @ROOT@/scenarios/measured/outcomes/asked.csv --json
+  KEYS chances/0/from chances/0/rows chances/0/chance chances/0/fitted chances/0/share rows/0/chance)
+cli("memory says the chance that it fits" ARGS memory llama32-3b-sft-zero3 OUTPUT "\nfits in [0-9]+ of 100; the peak is in .*\nthe largest micro-batch that fits in 9 of 10: [1-9][0-9]*\n")
+cli("memory of what does not fit has a chance" ARGS memory mpt7b-zero2-oom --json CODE 1 KEYS chance chance_on_host largest_micro_batch)
 cli("validate tables of rows as JSON" ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error not_predicted/0/missing/0
        families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean families/0/worst)
@@ -560,7 +566,7 @@ set(snapshot "@BUILD@/stepsim export llama32-3b-sft-zero3 --memory-viz out/own.p
 cli("memory beside a real run's" ARGS memory llama32-3b-sft-zero3 --beside out/own.pickle SHELL "${snapshot}"
   OUTPUT "\nthe real run holds 42.3 GB at its peak, in backward; predicted are 42.3 GB, in backward, which is right\nit then reserves [0-9.]+ GB, [0-9.]+ GB more than it holds; predicted are 45.9 GB, 3.59 GB more\ndevice 0 of 1, [0-9]+ entries\n\nat the peak +real +predicted +off +of our classes\n[- ]+\nactivations +34.4 GB +34.4 GB +0 % +checkpoints 22.5 GB, activations 11.8 GB\n.*\nlargest in the real run +size +requests +for\n[- ]+\ncompute checkpoints +22.5 GB +28 +activations\n")
 cli("memory beside a real run's, in a few lines" ARGS memory llama32-3b-sft-zero3 --set job.micro_batch=8 --beside out/own.pickle --brief
-  SHELL "${snapshot}" OUTPUT ", 44 % too little\nmost of that in activations: 17.2 GB too little\nit then reserves [^\n]+\n[^\n]+ fits, [^\n]+\ntaken: [^\n]+\n$")
+  SHELL "${snapshot}" OUTPUT ", 44 % too little\nmost of that in activations: 17.2 GB too little\nit then reserves [^\n]+\n[^\n]+ fits in [^\n]+\ntaken: [^\n]+\n$")
 cli("memory beside a real run's, as JSON" ARGS memory llama32-3b-sft-zero3 --beside out/own.pickle --json SHELL "${snapshot}"
   KEYS beside/peak_bytes beside/moment beside/reserved_bytes beside/error beside/kinds/0/error beside/kinds/0/classes/0/0 beside/frames/0/frame)
 foreach(each "a pickle that runs code|\\200\\004cos\\nsystem\\n.|2: GLOBAL would import or call something, which is never done: expected dictionaries, lists, tuples, texts, numbers, flags and None"

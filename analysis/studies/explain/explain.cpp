@@ -58,27 +58,6 @@ ByCause<std::vector<Carrier>> carriers_in(const NamedStep& step, const ExplainOp
   return carriers_of(options.data, step.source, step.settings);
 }
 
-// Largest micro-batch that fits: memory grows with it.
-std::int64_t largest_micro_batch(const Scenario& scenario) {
-  Scenario changed = scenario;
-  const auto fits = [&](std::int64_t micro_batch) {
-    changed.job.micro_batch = micro_batch;
-    return footprint(changed).fit() != Fit::oom;
-  };
-  if (!fits(1)) return 0;
-  std::int64_t good = 1, bad = 2;
-  constexpr std::int64_t most = 1 << 16;
-  while (bad < most && fits(bad)) {
-    good = bad;
-    bad *= 2;
-  }
-  while (bad - good > 1) {
-    const std::int64_t middle = good + (bad - good) / 2;
-    (fits(middle) ? good : bad) = middle;
-  }
-  return good;
-}
-
 double rate_with(const Scenario& scenario, std::int64_t micro_batch) {
   if (micro_batch == 0) return 0;
   Scenario changed = scenario;
@@ -87,7 +66,8 @@ double rate_with(const Scenario& scenario, std::int64_t micro_batch) {
 }
 
 AtLimit at_limit_of(const Explanation& e, const Scenario& a, const Scenario& b) {
-  AtLimit limit{largest_micro_batch(a), largest_micro_batch(b), 0, 0, false};
+  AtLimit limit{largest_micro_batch(a, tight_from), largest_micro_batch(b, tight_from), 0, 0,
+                false};
   limit.rate_a = rate_with(a, limit.micro_batch_a);
   limit.rate_b = rate_with(b, limit.micro_batch_b);
   const double here = e.a.tokens_per_second_per_gpu - e.b.tokens_per_second_per_gpu;

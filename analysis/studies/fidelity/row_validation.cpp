@@ -20,7 +20,7 @@ namespace {
 // A worker answers this about one scenario.
 struct RowAnswer {
   double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
-         shown = 0, peak = 0, flops_per_token = 0;
+         shown = 0, peak = 0, flops_per_token = 0, chance = 0;
   Fit fit{};
   Stack::MemoryLog log;
   std::size_t lighter = 0;  // which way to compute more again, from 1 on; 0: none
@@ -67,6 +67,7 @@ RowAnswer answer_of(const RowQuestion& question, const StepRow& row, const Maybe
           .shown = memory.shown(),
           .peak = scenario.cluster.gpu.peak.bf16.number(),
           .flops_per_token = p.flops.total() / (p.tokens_per_second_per_gpu * p.step_time.value),
+          .chance = p.memory.chance(),
           .fit = p.memory.fit(),
           .log = log,
           .lighter = way};
@@ -132,8 +133,11 @@ void compare(const StepRow& row, const RowAnswer& answer, PredictedRow& result) 
   result.figures = figures_of(row, answer);
   result.needed = answer.needed;
   result.capacity = answer.capacity;
+  if (answer.capacity > 0) result.chance = answer.chance;
   result.fit = answer.fit;
   result.measured_fits = ran(row);
+  result.asked = row.said("asked");
+  result.known = row.said("known");
   if (const double bytes = row.measured_memory(answer.log); bytes > 0) {
     const double unit = bytes / *row.memory;
     result.memory_counts = row.memory_kind.value_or(answer.log.kind);
@@ -223,6 +227,23 @@ std::vector<MemoryErrors> memory_errors(std::span<const PredictedRow> rows) {
     kinds[i].signed_mean /= static_cast<double>(errors[i].size());
     found.push_back(std::move(kinds[i]));
   }
+  return found;
+}
+
+std::vector<ChanceRows> chances_of(std::span<const PredictedRow> rows) {
+  constexpr std::size_t bands = 10;
+  std::vector<ChanceRows> found(bands);
+  for (const PredictedRow& row : rows) {
+    if (!row.predicted() || !row.judged || !row.chance) continue;
+    const auto band = std::min(bands - 1, static_cast<std::size_t>(*row.chance * bands));
+    ChanceRows& own = found[band];
+    own.low = static_cast<double>(band) / bands;
+    own.rows += 1;
+    own.fitted += row.measured_fits ? 1 : 0;
+    own.mean += *row.chance;
+  }
+  std::erase_if(found, [](const ChanceRows& band) { return band.rows == 0; });
+  for (ChanceRows& band : found) band.mean /= static_cast<double>(band.rows);
   return found;
 }
 

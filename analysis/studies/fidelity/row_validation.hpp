@@ -52,7 +52,10 @@ struct PredictedRow {
   bool measured_fits = true;
   bool judged = true;  // else what was computed again was chosen so that it fits
   Fit fit{};
+  std::optional<double> chance;  // that it fits; a job of reinforcement learning is given none
+  std::string asked{}, known{};  // a question of somebody, and what came of it
 
+  bool right() const { return measured_fits == (fit != Fit::oom); }
   bool predicted() const { return missing.empty(); }
 };
 
@@ -80,6 +83,15 @@ struct RowFamily {
 };
 // Returns the families by name; the last is all of them.
 std::vector<RowFamily> families_of(std::span<const PredictedRow> rows);
+
+// These rows were given about the same chance to fit.
+struct ChanceRows {
+  double low = 0;  // of a tenth
+  std::size_t rows = 0, fitted = 0;
+  double mean = 0;  // chance
+};
+// Returns the tenths that have rows whose outcome is judged.
+std::vector<ChanceRows> chances_of(std::span<const PredictedRow> rows);
 
 // These figures of memory count the same.
 struct MemoryErrors {

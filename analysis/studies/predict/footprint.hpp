@@ -14,8 +14,11 @@
 
 namespace stepsim {
 
+// A run fits if at least nine in ten such runs do, and does not if fewer than half of them do; what
+// is between is tight.
 enum class Fit : std::uint8_t { fits, tight, oom };
 std::string_view to_text(Fit fit);
+inline constexpr double fits_from = 0.9, tight_from = 0.5;
 
 // A figure with what it is when the constants behind it are at their better and worse ends.
 struct Spread {
@@ -33,6 +36,7 @@ struct Footprint {
   double context = 0;      // bytes of the framework's context, outside the capacity
   double capacity = 0;     // bytes a framework can allocate
   Spread margin;           // bytes left over, or missing
+  double scatter = 0;      // of what runs need around what is predicted: scale of its logarithm
   MemoryReading host;      // of the node that has most: pinned and pageable together
   double pinned = 0;       // bytes of that, between steps
   double pageable = 0;
@@ -56,7 +60,10 @@ struct Footprint {
   }
   bool host_fits() const { return host.peak.bytes <= host_capacity; }
   bool drives_fit() const { return disk_capacity == 0 || disk <= disk_capacity; }
-  // Tight: it fits, but not with the constants at their worse ends.
+  // Returns the share of such runs that fit on the GPU, on the host, and on what has least room.
+  double chance_on_device() const;
+  double chance_on_host() const;
+  double chance() const;
   Fit fit() const;
 };
 
@@ -72,5 +79,8 @@ bool setup_fits(const Scenario& scenario);
 
 // Returns the footprint of a step in program order, as if nothing ran ahead.
 Footprint footprint(const Scenario& scenario);
+
+// Returns the largest micro-batch that has such a chance to fit; 0: not even one row has.
+std::int64_t largest_micro_batch(const Scenario& scenario, double chance);
 
 }  // namespace stepsim

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/base/table.hpp"
@@ -41,6 +42,8 @@ Records sum_records(const std::vector<std::pair<std::string, double>>& sums,
   return records;
 }
 
+constexpr double rare = 0.05;  // a share below it is said in hundredths, or not at all
+
 }  // namespace
 
 std::string spoken(std::string word) {
@@ -49,12 +52,18 @@ std::string spoken(std::string word) {
   return word;
 }
 
+std::string chance_text(double share) {
+  if (share < rare || share > 1 - rare)
+    return fmt::format("{:.0f} of 100", 100 * std::clamp(share, 0.01, 0.99));
+  return fmt::format("{:.0f} of 10", 10 * std::clamp(share, 0.1, 0.9));
+}
+
 std::string verdict_text(const Footprint& f) {
-  const std::string range =
-      fmt::format("{} to {}", signed_size(f.margin.low), signed_size(f.margin.high));
+  const Fit fit = f.fit();
   std::vector<std::string> lacks;  // the GPU's memory first
   if (f.margin.value < 0)
-    lacks.push_back(fmt::format("{} too much ({})", size(-f.margin.value), range));
+    lacks.push_back(fmt::format("{} too much ({} to {})", size(-f.margin.value),
+                                signed_size(f.margin.low), signed_size(f.margin.high)));
   if (!f.host_fits())
     lacks.push_back(fmt::format("{} of host memory too much in {}",
                                 size(f.host.peak.bytes - f.host_capacity), f.host.peak.phase));
@@ -62,10 +71,16 @@ std::string verdict_text(const Footprint& f) {
     lacks.push_back(
         fmt::format("{} too much for the drives of a node", size(f.disk - f.disk_capacity)));
   if (lacks.size() > 1) lacks.front() = "on a GPU " + lacks.front();
-  if (!lacks.empty()) return fmt::format("does not fit, {}", fmt::join(lacks, ", and "));
-  std::string verdict =
-      fmt::format("{}, {} left ({})", f.fit() == Fit::tight ? "fits, but tightly" : "fits",
-                  size(f.margin.value), range);
+  if (!lacks.empty())
+    return fmt::format(
+        "does not fit, {}{}", fmt::join(lacks, ", and "),
+        f.chance() < rare ? "" : fmt::format("; {} such runs fit", chance_text(f.chance())));
+  const bool on_host = f.chance_on_host() < f.chance_on_device();
+  std::string verdict = fit == Fit::fits
+                            ? fmt::format("fits in {}", chance_text(f.chance()))
+                            : fmt::format("tight, fits in {}: {}{} decides",
+                                          chance_text(f.chance()), on_host ? "host memory in " : "",
+                                          on_host ? f.host.peak.phase : f.device.peak.phase);
   if (f.uncounted.empty()) return verdict;
   return fmt::format("without {}, not modelled and in need of more: {}",
                      fmt::join(f.uncounted, ", "), verdict);
@@ -157,7 +172,11 @@ Records footprint_records(const Footprint& f) {
   return {
       {"peak_memory_bytes", "needed of a GPU, with slack and libraries", Bytes{f.needed()}},
       {"capacity_bytes", "what a framework can allocate", Bytes{f.capacity}},
-      {"verdict", "fits, tight or oom", to_text(f.fit())},
+      {"verdict", "fits: at least 9 in 10 such runs do, tight: at least half, or oom",
+       to_text(f.fit())},
+      {"chance", "that it fits: the share of such runs that do", f.chance(), Measure::share},
+      {"chance_on_host", "the same of a node's host memory alone", f.chance_on_host(),
+       Measure::share},
       {"margin_bytes", "left over, or missing", Bytes{f.margin.value}},
       {"margin_interval_bytes", "with the constants at their worse and better ends", f.margin,
        Measure::bytes},

@@ -11,7 +11,10 @@ namespace stepsim {
 
 // Returns a word of the code for a reader: "master_weights" becomes "master weights".
 std::string spoken(std::string word);
-// Writes the verdict with its margin: "fits, 25.1 GB left (20.0 GB to 31.2 GB)".
+// Writes a share of runs: "9 of 10", "98 of 100".
+std::string chance_text(double share);
+// Writes the verdict with its chance: "fits in 98 of 100", "tight, fits in 7 of 10: backward
+// decides".
 std::string verdict_text(const Footprint& footprint);
 // Writes ", on stage 0, the fullest of 4 stages"; "" where all ranks hold the same.
 std::string stage_text(const Footprint& footprint);
