@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "cli/screen.hpp"
-
 namespace stepsim {
 namespace {
 

@@ -4,7 +4,6 @@
 
 #include "cli/result.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 

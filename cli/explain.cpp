@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
@@ -16,8 +14,6 @@
 #include "cli/source_options.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/table.hpp"
-#include "sim/run_file.hpp"
 
 namespace stepsim {
 namespace {

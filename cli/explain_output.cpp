@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "analysis/studies/explain/summary.hpp"
 #include "cli/engine_options.hpp"

@@ -1,8 +1,6 @@
 // `fit stack` fits the free constants of a stack to its measured rows.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "analysis/studies/fidelity/calibration_files.hpp"
 #include "cli/fits.hpp"
 #include "cli/screen.hpp"

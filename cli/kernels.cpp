@@ -1,7 +1,6 @@
 // `kernels` prints single kernels, predicted beside measured.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "analysis/studies/fidelity/kernel_tables.hpp"

@@ -1,7 +1,6 @@
 // `report` writes runs and sweeps as a page to look at.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <deque>
 #include <filesystem>

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "cli/taken_text.hpp"

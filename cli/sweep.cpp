@@ -9,7 +9,6 @@
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/options.hpp"
-#include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"

@@ -11,7 +11,6 @@
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {

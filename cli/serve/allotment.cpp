@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <cerrno>
-#include <ctime>
 #include <fstream>
 #include <system_error>
 #include <vector>

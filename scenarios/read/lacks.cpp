@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <vector>
 
 #include "sim/base/config.hpp"
-#include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/layers/units.hpp"
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "scenarios/keys/grpo_keys.hpp"
 #include "scenarios/keys/head_keys.hpp"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/foreign/door/source_kinds.hpp"
 #include "scenarios/foreign/door/unwrapped.hpp"

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "scenarios/foreign/door/opened_source.hpp"
-#include "scenarios/foreign/launch/script_source.hpp"
 #include "scenarios/foreign/wrapped/dialect.hpp"
 #include "scenarios/foreign/wrapped/job_file.hpp"
 #include "scenarios/foreign/wrapped/modal_program.hpp"

@@ -34,8 +34,8 @@ void assume_responses(MappedSource& source) {
 
 void put_rounds(MappedSource& source, std::int64_t prompts, std::string_view key,
                 std::string_view filter) {
-  source.put("job.prompts_per_round", std::to_string(prompts), key);
-  source.put("job.filter_zero_std_samples", "true", filter);
+  source.put("job.prompts_per_round", prompts, key);
+  source.put("job.filter_zero_std_samples", true, filter);
   constexpr std::string_view share = "job.zero_std_fraction";
   if (source.question().decides(share)) return;
   source.put(share,
@@ -70,18 +70,17 @@ void put_stage_layers(MappedSource& source, const LearnersOfSource& learners, st
 
 void put_learners(MappedSource& source, const LearnersOfSource& learners) {
   const auto put = [&](std::string_view path, std::int64_t size, const std::string& key) {
-    if (size > 1) source.put(path, std::to_string(size), key);
+    if (size > 1) source.put(path, size, key);
   };
   put("strategy.tensor_parallel.size", learners.tensor, learners.tensor_key);
   if (learners.tensor > 1)
-    source.put("strategy.tensor_parallel.sequence", learners.sequence ? "true" : "false",
-               learners.sequence_key);
+    source.put("strategy.tensor_parallel.sequence", learners.sequence, learners.sequence_key);
   put("strategy.sequence_parallel.ring", learners.context, learners.context_key);
   if (source.around().model && source.around().model->experts) {
     source.put("strategy.moe.kernel", "grouped", "", "one kernel over all experts");
     put("strategy.moe.expert_parallel", learners.experts, learners.experts_key);
     if (learners.tensor > 1 && learners.experts > 1)
-      source.put("strategy.moe.expert_tensor_parallel", std::to_string(learners.expert_tensor),
+      source.put("strategy.moe.expert_tensor_parallel", learners.expert_tensor,
                  learners.expert_tensor_key);
   }
   put("strategy.pipeline_parallel.size", learners.stages, learners.stages_key);
@@ -92,8 +91,7 @@ void put_learners(MappedSource& source, const LearnersOfSource& learners) {
 void put_updates(MappedSource& source, std::int64_t batch, std::int64_t part,
                  std::string_view key) {
   const std::int64_t updates = std::max<std::int64_t>(batch / std::max<std::int64_t>(part, 1), 1);
-  source.put("job.num_mini_batches", std::to_string(updates), key,
-             fmt::format("{} of {}", part, batch));
+  source.put("job.num_mini_batches", updates, key, fmt::format("{} of {}", part, batch));
 }
 
 }  // namespace stepsim

@@ -2,6 +2,9 @@
 // writers in scenarios/foreign/write/ walk the same tables.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -86,6 +89,11 @@ class MappedSource {
   // The model that is named there: of the catalogue, a folder, or what an earlier run wrote.
   void put_model(std::string_view key);
   void put(std::string_view path, std::string value, std::string_view key, std::string remark = "");
+  // Puts a number, or true or false.
+  template <std::integral Value>
+  void put(std::string_view path, Value value, std::string_view key, std::string remark = "") {
+    put(path, fmt::format("{}", value), key, std::move(remark));
+  }
   // Puts how products are multiplied, in the program's word for it: its table `precisions`. `place`
   // is where the word stands, if not at the key.
   void put_precision(std::string_view key, const std::string& word, std::string_view place = "");

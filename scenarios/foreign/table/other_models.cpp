@@ -1,7 +1,5 @@
 #include "scenarios/foreign/table/other_models.hpp"
 
-#include <algorithm>
-
 #include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
 #include "topology/catalog.hpp"

@@ -1,7 +1,6 @@
 #include "scenarios/foreign/table/source_question.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/entries.hpp"

@@ -8,7 +8,6 @@
 
 #include "scenarios/read/releases.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {

@@ -231,7 +231,7 @@ void put_kind_of_adapter(MappedSource& source, const AdapterWords& words) {
 void put_adapter(MappedSource& source, const AdapterWords& words) {
   const Document shared = shared_words(source);
   const Table modules = shared.root().table("lora_modules");
-  source.put("strategy.lora.rank", std::to_string(words.rank), words.rank_key);
+  source.put("strategy.lora.rank", words.rank, words.rank_key);
   const auto names_any = [&](std::string_view where) {
     const std::vector<std::string> known = modules.texts(where);
     return std::any_of(words.modules.begin(), words.modules.end(), [&](const std::string& said) {
@@ -279,8 +279,7 @@ void put_experts(MappedSource& source, std::string_view key) {
 void put_leaf_modules(MappedSource& source, bool at_once, std::string_view key,
                       std::string remark) {
   if (has_experts(source))
-    source.put("strategy.zero_optimization.leaf_modules", at_once ? "true" : "false", key,
-               std::move(remark));
+    source.put("strategy.zero_optimization.leaf_modules", at_once, key, std::move(remark));
 }
 
 std::optional<std::string> find_beside(const SourceQuestion& question, const std::string& said) {
@@ -372,9 +371,8 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
                    fmt::format("FSDP has versions 1 and 2, found \"{}\"", words.version));
   source.put("strategy.zero", hybrid || words.replicas > 1 ? "hsdp" : "fsdp", words.key);
   source.put("strategy.fsdp.version", words.version == "2" ? "2" : "1", or_key(words.version_key));
-  if (keeps) source.put("strategy.fsdp.reshard_after_forward", "false", or_key(words.reshard_key));
-  if (words.replicas > 1)
-    source.put("strategy.fsdp.replicate", std::to_string(words.replicas), words.replicas_key);
+  if (keeps) source.put("strategy.fsdp.reshard_after_forward", false, or_key(words.reshard_key));
+  if (words.replicas > 1) source.put("strategy.fsdp.replicate", words.replicas, words.replicas_key);
   const bool offload = words.offload || strategy.find("offload") != std::string::npos;
   if (offload) put_fsdp_offload(source, or_key(words.offload_key));
   return {.sharded = true,
@@ -386,7 +384,7 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
 
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding) {
   if (sharding.fsdp2)
-    source.put("strategy.fsdp.narrow_gather", "true", key);
+    source.put("strategy.fsdp.narrow_gather", true, key);
   else
     source.note(fmt::format("{} does nothing here: only version 2 of FSDP gathers 8 bits", key));
 }
@@ -434,7 +432,7 @@ void put_reentrant(MappedSource& source) {
   if (said.empty()) return;
   const bool yes = said.find("true") != std::string::npos;
   if (yes || said.find("false") != std::string::npos)
-    source.put("strategy.reentrant", yes ? "true" : "false", key);
+    source.put("strategy.reentrant", yes, key);
   else
     source.problem(key, fmt::format("expected true or false, found \"{}\"", text));
 }
@@ -462,13 +460,13 @@ void put_host_threads(MappedSource& source, const ShardingFacts& sharding, std::
 }
 
 void put_contiguous_ring(MappedSource& source, std::int64_t ranks, std::string_view key) {
-  source.put("strategy.sequence_parallel.ring", std::to_string(ranks), key);
+  source.put("strategy.sequence_parallel.ring", ranks, key);
   source.put("strategy.sequence_parallel.slices", "contiguous", key,
              "each GPU has one slice of a row, and the last sees the most keys");
 }
 
 void put_loaded(MappedSource& source, Loaded loaded, std::string_view key) {
-  source.put("strategy.master_weights", loaded == Loaded::in_32_bits ? "true" : "false", key,
+  source.put("strategy.master_weights", loaded == Loaded::in_32_bits, key,
              loaded == Loaded::in_32_bits ? "what is trained is kept in 32 bits"
                                           : "parameters are trained as they are loaded");
 }
@@ -477,10 +475,9 @@ ShardingFacts put_replicas(MappedSource& source, std::string_view key) {
   source.put("strategy.zero", "0", key, "each GPU has everything");
   if (!source.around().cluster || source.around().cluster->ranks() > 1) {
     constexpr std::int64_t bucket = 25 << 20, bytes_of_number = 2;
-    source.put("strategy.zero_optimization.reduce_bucket_size",
-               std::to_string(bucket / bytes_of_number), key,
+    source.put("strategy.zero_optimization.reduce_bucket_size", bucket / bytes_of_number, key,
                "25 MiB of DistributedDataParallel, in elements");
-    source.put("strategy.zero_optimization.overlap_comm", "true", key,
+    source.put("strategy.zero_optimization.overlap_comm", true, key,
                "DistributedDataParallel reduces beside the backward pass");
   }
   return {};

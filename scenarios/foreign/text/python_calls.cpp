@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <span>
 
 #include "scenarios/foreign/text/python_values.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "scenarios/foreign/text/python_evaluation.hpp"
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <vector>
 
 #include "sim/base/letters.hpp"
 

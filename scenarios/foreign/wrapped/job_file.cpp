@@ -10,7 +10,6 @@
 #include "scenarios/foreign/table/named_machines.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {

@@ -9,7 +9,6 @@
 #include "scenarios/foreign/table/named_machines.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "scenarios/foreign/table/mapped_source.hpp"
-#include "scenarios/foreign/table/translation.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/model/model_catalog.hpp"
 

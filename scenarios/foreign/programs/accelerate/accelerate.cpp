@@ -36,7 +36,8 @@ std::string bare(std::string text) {
 class Putter {
  public:
   Putter(MappedSource& source, const std::string& file) : source_(source), file_(file) {}
-  void put(std::string_view path, std::string value, const std::string& key) {
+  template <class Value>
+  void put(std::string_view path, Value value, const std::string& key) {
     source_.put(path, std::move(value), config_option, fmt::format("{}: {}", file_, key));
   }
 
@@ -72,7 +73,7 @@ void put_leaves(MappedSource& source, const std::string& file, const Table& bloc
                      !bare(text_or_nothing(block, "transformer_moe_cls_names")).empty();
   if (source.around().model && source.around().model->experts)
     Putter(source, file)
-        .put("strategy.zero_optimization.leaf_modules", named ? "true" : "false",
+        .put("strategy.zero_optimization.leaf_modules", named,
              "deepspeed_config.deepspeed_moe_layer_cls_names");
 }
 
@@ -115,12 +116,11 @@ void put_accelerate_groups(MappedSource& source, const AccelerateFile& accelerat
                                accelerate.file, groups.ring, groups.ulysses));
   Putter putter(source, accelerate.file);
   const auto put = [&](std::string_view path, std::int64_t size, std::string_view name) {
-    if (size > 1)
-      putter.put(path, std::to_string(size), fmt::format("parallelism_config_{}_size", name));
+    if (size > 1) putter.put(path, size, fmt::format("parallelism_config_{}_size", name));
   };
   put("strategy.tensor_parallel.size", groups.tensor, "tp");
   if (groups.tensor > 1)
-    putter.put("strategy.tensor_parallel.sequence", "false", "parallelism_config_tp_size");
+    putter.put("strategy.tensor_parallel.sequence", false, "parallelism_config_tp_size");
   put("strategy.sequence_parallel.ring", groups.ring, "cp");
   put("strategy.sequence_parallel.ulysses", groups.ulysses, "sp");
 }
@@ -139,7 +139,7 @@ AcceleratePut put_own_fsdp(MappedSource& source, const Table& block, std::int64_
                                       .offload = is_yes(said("offload_params"))});
   result.checkpointing = is_yes(said("activation_checkpointing"));
   if (is_yes(said("forward_prefetch")))
-    source.put("strategy.fsdp.forward_prefetch", "true", config_option, "fsdp_forward_prefetch");
+    source.put("strategy.fsdp.forward_prefetch", true, config_option, "fsdp_forward_prefetch");
   return result;
 }
 
@@ -163,7 +163,7 @@ void put_other_blocks(MappedSource& source, const std::string& file, const Table
     const std::string backend =
         in_small_letters(bare(text_or_nothing(root.table("dynamo_config"), "dynamo_backend")));
     if (backend == "inductor" && !source.on("torch_compile"))
-      Putter(source, file).put("strategy.compile", "true", "dynamo_config.dynamo_backend");
+      Putter(source, file).put("strategy.compile", true, "dynamo_config.dynamo_backend");
     else if (!backend.empty() && backend != "no" && backend != "inductor")
       not_modelled("dynamo_config.dynamo_backend", backend, "the result is without it");
   }

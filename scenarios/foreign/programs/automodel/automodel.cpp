@@ -80,7 +80,7 @@ void put_automodel_batch(MappedSource& source, const AutomodelDegrees& degrees) 
   const std::int64_t rows = source.whole("step_scheduler.local_batch_size", 1, 1, most_rows),
                      piece = source.whole("pp_microbatch_size", 1, 1, most_rows);
   const bool cut = degrees.stages > 1;
-  source.put("job.micro_batch", std::to_string(cut ? piece : rows),
+  source.put("job.micro_batch", cut ? piece : rows,
              cut ? "pp_microbatch_size" : "step_scheduler.local_batch_size");
   const std::int64_t packed =
       source.whole("packed_sequence.packed_sequence_size", 0, 0, most_tokens);
@@ -96,19 +96,18 @@ void put_automodel_batch(MappedSource& source, const AutomodelDegrees& degrees) 
     source.result().assumptions.push_back({std::string(length_of_rows), "1024 tokens",
                                            "rows are cut nowhere; TRL cuts there",
                                            "--set job.sequence=..."});
-  source.put("job.sequence", std::to_string(length > 0 ? length : 1024), key,
-             length > 0 ? "" : "a usual one");
+  source.put("job.sequence", length > 0 ? length : 1024, key, length > 0 ? "" : "a usual one");
   // Made-up rows are all full.
   const std::string data = source.text("dataset._target_");
   const bool full = data.find("Mock") != std::string::npos ||
                     data.find("MegatronPretraining") != std::string::npos ||
                     data.find("nanogpt") != std::string::npos;
-  source.put("job.packing", packed > 0 || full ? "true" : "false", key);
+  source.put("job.packing", packed > 0 || full, key);
   if (full) source.put("job.fill", "1", "dataset._target_", "rows of made-up or cut text");
   const std::int64_t steps = source.whole("step_scheduler.max_steps", 0, 1, 1'000'000'000);
   const double epochs = source.number("step_scheduler.num_epochs", 1, 0, 1e6);
   if (steps > 0)
-    source.put("job.optimizer_steps", std::to_string(steps), "step_scheduler.max_steps");
+    source.put("job.optimizer_steps", steps, "step_scheduler.max_steps");
   else
     source.put("job.epochs", fmt::format("{}", epochs), "step_scheduler.num_epochs");
   assume_data(source.question(),
@@ -125,7 +124,7 @@ void put_automodel_types(MappedSource& source) {
   const std::string type = word_behind_dots(source.text("model.torch_dtype", "bfloat16"));
   const bool whole = type == "float32" || type == "fp32";
   const bool kept = whole || source.on("optimizer.master_weights");
-  source.put("strategy.master_weights", kept ? "true" : "false",
+  source.put("strategy.master_weights", kept,
              whole ? "model.torch_dtype" : "optimizer.master_weights",
              kept ? "" : "parameters are trained as they are loaded");
   const std::string reduced =
@@ -190,13 +189,13 @@ void put_backend(MappedSource& source, const AutomodelDegrees& degrees) {
     }
     source.put("strategy.moe.kernel", kernel, key, said);
     if (degrees.experts > 1 && source.on("model.backend.fake_balanced_gate"))
-      source.put("strategy.moe.neighbours", "true", "model.backend.fake_balanced_gate",
+      source.put("strategy.moe.neighbours", true, "model.backend.fake_balanced_gate",
                  "tokens are dealt out to experts in turn");
     if (degrees.experts > 1)
       put_word(source, "strategy.moe.dispatcher", "model.backend.dispatcher", "dispatchers");
   }
   if (source.on("compile.enabled") || source.on("distributed.enable_compile"))
-    source.put("strategy.compile", "true",
+    source.put("strategy.compile", true,
                source.says("compile.enabled") ? "compile.enabled" : "distributed.enable_compile");
 }
 
@@ -216,7 +215,7 @@ void put_automodel_pipeline(MappedSource& source, const AutomodelDegrees& degree
       each > 0 ? (layers + each * degrees.stages - 1) / (each * degrees.stages) : 2;
   const std::int64_t pieces = single ? 1 : std::max<std::int64_t>(wanted, 2);
   if (!single)
-    source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces),
+    source.put("strategy.pipeline_parallel.virtual_stages", pieces,
                each > 0 ? "layers_per_stage" : "pp_schedule");
   const std::int64_t shares = pieces * degrees.stages;
   if (layers % shares == 0 || layers < shares) return;
@@ -287,8 +286,7 @@ Translation translate_automodel(const SourceQuestion& question, const Document& 
   put_backend(source, degrees);
   put_automodel_pipeline(source, degrees);
   if (degrees.tensor > 1)
-    source.put("strategy.tensor_parallel.sequence",
-               source.on("distributed.sequence_parallel") ? "true" : "false",
+    source.put("strategy.tensor_parallel.sequence", source.on("distributed.sequence_parallel"),
                "distributed.sequence_parallel");
   put_automodel_loss(source);
   source.put_mapped();

@@ -63,7 +63,7 @@ void put_method(MappedSource& source, const RlMethod* method) {
                  ? ""
                  : fmt::format("{} runs pairs as {} does", method->name, method->scenario));
   const bool stored = method->reference && source.on("precompute_ref_log_probs");
-  source.put("job.reference_model", method->reference && !stored ? "true" : "false",
+  source.put("job.reference_model", method->reference && !stored,
              stored ? "precompute_ref_log_probs" : "rl");
   if (stored)
     source.without("precompute_ref_log_probs",
@@ -92,10 +92,10 @@ void put_padding(MappedSource& source, DataOfSource& data) {
 
 void put_job(MappedSource& source, bool packed, bool pairs) {
   const Batch batch = batch_of(source);
-  source.put("job.sequence", std::to_string(batch.length), length_key);
-  source.put("job.packing", packed ? "true" : "false", "sample_packing");
-  source.put("job.micro_batch", std::to_string(batch.rows), axolotl_rows_key);
-  source.put("job.gradient_accumulation", std::to_string(batch.accumulation), axolotl_batches_key);
+  source.put("job.sequence", batch.length, length_key);
+  source.put("job.packing", packed, "sample_packing");
+  source.put("job.micro_batch", batch.rows, axolotl_rows_key);
+  source.put("job.gradient_accumulation", batch.accumulation, axolotl_batches_key);
   DataOfSource data{.packed = packed, .pairs = pairs};
   data.epochs = source.number("num_epochs", 1, 0.001, 1e6);
   const double steps = source.number("max_steps", 0, -1, 1e12),
@@ -122,7 +122,7 @@ void put_saves(MappedSource& source) {
   const bool drives = !cluster || cluster->node.count(PartKind::nvme) > 0;
   if (const double steps = source.number("save_steps", 0, 0, 1e12); steps >= 1 && drives) {
     source.put("job.save.every", fmt::format("{:.0f}", steps), "save_steps");
-    if (source.on("save_only_model")) source.put("job.save.states", "false", "save_only_model");
+    if (source.on("save_only_model")) source.put("job.save.states", false, "save_only_model");
   } else if (source.number("saves_per_epoch", 0, 0, 1e6) > 0) {
     source.without("saves_per_epoch",
                    "how many steps an epoch has depends on the data: --set job.save.every=N counts "
@@ -235,7 +235,7 @@ void put_checkpointing(MappedSource& source, const ShardingFacts& sharding) {
     source.without("activation_offloading", "what waits on drives is counted as on the host");
   if (const bool compiled = source.on("torch_compile");
       compiled || word_at(source, "torch_compile") == "auto")
-    source.put("strategy.compile", compiled ? "true" : "false", "torch_compile");
+    source.put("strategy.compile", compiled, "torch_compile");
 }
 
 void read_frozen(MappedSource& source) {
@@ -408,8 +408,7 @@ void put_kernels_of_experts(MappedSource& source, const ShardingFacts& sharding)
     source.put("strategy.moe.layout", "separate",
                megablocks ? "mlp_impl" : "use_grouped_moe_kernels",
                "experts stay as the model's own code stores them");
-  if (parallel > 1)
-    source.put("strategy.moe.expert_parallel", std::to_string(parallel), "expert_parallel_size");
+  if (parallel > 1) source.put("strategy.moe.expert_parallel", parallel, "expert_parallel_size");
   if (!sharding.stage_3) return;
   // Kernels over all experts at once need them gathered at once, too.
   const bool marked = holds(source.facts().texts("gathers_experts_at_once"), model->architecture);
@@ -444,8 +443,8 @@ void check_ranks(MappedSource& source, std::int64_t said) {
 void put_parallel(MappedSource& source) {
   if (const std::int64_t tensor = source.whole("tensor_parallel_size", 1, 1, most_ranks);
       tensor > 1) {
-    source.put("strategy.tensor_parallel.size", std::to_string(tensor), "tensor_parallel_size");
-    source.put("strategy.tensor_parallel.sequence", "false", "tensor_parallel_size",
+    source.put("strategy.tensor_parallel.size", tensor, "tensor_parallel_size");
+    source.put("strategy.tensor_parallel.sequence", false, "tensor_parallel_size",
                "transformers divides matrices, not tokens");
   }
   const std::string_view key =

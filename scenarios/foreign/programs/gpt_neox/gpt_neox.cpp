@@ -228,7 +228,7 @@ void put_neox_types(MappedSource& source, std::int64_t stage) {
   if (!fp16 && !bf16)
     return source.put("strategy.precision", "fp32", "precision", "neither fp16 nor bf16 is on");
   if (stage == 0)
-    source.put("strategy.master_weights", "true", bf16 ? "bf16.enabled" : "fp16.enabled",
+    source.put("strategy.master_weights", true, bf16 ? "bf16.enabled" : "fp16.enabled",
                "each rank keeps all copies in 32 bits");
   if (bf16 && wide) source.put("strategy.gradient_dtype", "fp32", "fp32_allreduce");
   if (bf16) return;
@@ -239,7 +239,7 @@ void put_neox_types(MappedSource& source, std::int64_t stage) {
 void put_neox_sharding(MappedSource& source, std::int64_t tensor) {
   const std::int64_t stage = source.whole("zero_optimization.stage", 0, 0, 3);
   const std::int64_t stages = source.whole("pipe_parallel_size", 0, 0, most_ranks);
-  source.put("strategy.zero", std::to_string(stage), "zero_optimization.stage");
+  source.put("strategy.zero", stage, "zero_optimization.stage");
   const std::string device = source.text("zero_optimization.offload_optimizer.device", "none");
   const bool host = source.on("zero_optimization.cpu_offload");
   if (stage > 0 && (host || device != "none"))
@@ -250,12 +250,12 @@ void put_neox_sharding(MappedSource& source, std::int64_t tensor) {
   if (stage == 3 && parameters != "none")
     source.put("strategy.offload.parameters", parameters, "zero_optimization.offload_param.device");
   if (stages > 1) {
-    source.put("strategy.pipeline_parallel.size", std::to_string(stages), "pipe_parallel_size");
+    source.put("strategy.pipeline_parallel.size", stages, "pipe_parallel_size");
     source.put("strategy.pipeline_parallel.schedule", "1f1b", "pipe_parallel_size");
   }
   if (tensor > 1)
-    source.put("strategy.tensor_parallel.sequence",
-               source.on("sequence_parallel") ? "true" : "false", "sequence_parallel");
+    source.put("strategy.tensor_parallel.sequence", source.on("sequence_parallel"),
+               "sequence_parallel");
   source.on("sequence_parallel");  // read, also where it does nothing
   put_neox_types(source, stage);
   if (source.on("use_bnb_optimizer"))
@@ -273,10 +273,9 @@ void put_neox_batch(MappedSource& source) {
   if (rows == 0)
     return source.problem(micro,
                           "is missing; what gpt-neox reads from several files goes into one");
-  source.put("job.micro_batch", std::to_string(rows), micro);
-  if (turns == 0 && batch > 0)
-    return source.put("job.global_batch", std::to_string(batch), "train_batch_size");
-  source.put("job.gradient_accumulation", std::to_string(std::max<std::int64_t>(1, turns)), steps);
+  source.put("job.micro_batch", rows, micro);
+  if (turns == 0 && batch > 0) return source.put("job.global_batch", batch, "train_batch_size");
+  source.put("job.gradient_accumulation", std::max<std::int64_t>(1, turns), steps);
 }
 
 void put_neox_job(MappedSource& source) {
@@ -292,7 +291,7 @@ void put_neox_job(MappedSource& source) {
     source.put("job.reference_model",
                way == "rm" || source.on("dpo_reference_free") ? "false" : "true", "train_impl");
   const bool packed = !pairs && source.text("pack_impl", "packed") != "unpacked";
-  source.put("job.packing", packed ? "true" : "false", "pack_impl");
+  source.put("job.packing", packed, "pack_impl");
   if (packed) source.put("job.fill", "1", "", "rows are cut out of a stream of documents");
   DataOfSource data{.packed = packed, .pairs = pairs, .fill_said = packed};
   data.epochs = source.number("train_epochs", 1, 0.001, 1e6);

@@ -49,23 +49,20 @@ void TrainerReader::read_job(const RunWords& run) {
   source_.put("job.method", kto ? "kto" : pairs() ? "dpo" : "sft", program_.method_key);
   if (pairs()) {
     const bool stored = source_.on("precompute_ref_log_probs", run.stores_reference);
-    source_.put("job.reference_model",
-                (program_.training == HfTraining::dpo || kto) && !stored ? "true" : "false",
+    source_.put("job.reference_model", (program_.training == HfTraining::dpo || kto) && !stored,
                 stored ? "precompute_ref_log_probs" : program_.method_key);
     if (stored)
       source_.without("precompute_ref_log_probs",
                       "the pass that stores the reference's results comes before the first step");
   }
-  source_.put("job.sequence",
-              std::to_string(source_.whole(program_.length_key, program_.length, 1, most_tokens)),
+  source_.put("job.sequence", source_.whole(program_.length_key, program_.length, 1, most_tokens),
               program_.length_key);
   packed_ = !pairs() && source_.on(program_.packing_key, program_.packs);
-  source_.put("job.packing", packed_ ? "true" : "false", program_.packing_key);
-  source_.put("job.micro_batch",
-              std::to_string(source_.whole(hf_rows_key, program_.rows, 1, most_rows)), hf_rows_key);
+  source_.put("job.packing", packed_, program_.packing_key);
+  source_.put("job.micro_batch", source_.whole(hf_rows_key, program_.rows, 1, most_rows),
+              hf_rows_key);
   source_.put("job.gradient_accumulation",
-              std::to_string(source_.whole(hf_batches_key, program_.batches, 1, most_rows)),
-              hf_batches_key);
+              source_.whole(hf_batches_key, program_.batches, 1, most_rows), hf_batches_key);
   read_length(run);
 }
 
@@ -115,7 +112,7 @@ void TrainerReader::read_checkpointing(std::string_view key, bool full) {
   source_.put("strategy.checkpointing", full || checkpoints_inside_ ? "full" : "none",
               full || !checkpoints_inside_ ? key : std::string_view("--config_file"));
   if (full || checkpoints_inside_) put_reentrant(source_);
-  if (source_.on("torch_compile")) source_.put("strategy.compile", "true", "torch_compile");
+  if (source_.on("torch_compile")) source_.put("strategy.compile", true, "torch_compile");
   put_experts(source_, "");
 }
 
@@ -126,7 +123,7 @@ void TrainerReader::read_saves() {
   const auto& cluster = source_.around().cluster;
   if (when != "steps" || steps < 1 || (cluster && cluster->node.count(PartKind::nvme) == 0)) return;
   source_.put("job.save.every", fmt::format("{:.0f}", steps), "save_steps");
-  if (source_.on("save_only_model")) source_.put("job.save.states", "false", "save_only_model");
+  if (source_.on("save_only_model")) source_.put("job.save.states", false, "save_only_model");
 }
 
 void TrainerReader::read_loaded() {
@@ -186,9 +183,9 @@ ShardingFacts TrainerReader::put_switched_deepspeed() {
   switched_ = true;
   const std::int64_t stage = source_.whole("zero_stage", 0, 0, 3);
   const bool offload = source_.on("offload");
-  source_.put("strategy.zero", std::to_string(stage), "zero_stage");
+  source_.put("strategy.zero", stage, "zero_stage");
   if (stage > 0)
-    source_.put("strategy.zero_optimization.overlap_comm", "true", "deepspeed",
+    source_.put("strategy.zero_optimization.overlap_comm", true, "deepspeed",
                 "the program's own settings");
   if (stage == 0 && offload)
     source_.without("offload", "stage 0 keeps all on the GPU");

@@ -88,7 +88,7 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
     const std::string size = trl("vllm_tensor_parallel_size"),
                       share = unsloth ? std::string("gpu_memory_utilization")
                                       : trl("vllm_gpu_memory_utilization");
-    source.put("job.vllm_tensor_parallel_size", std::to_string(source.whole(size, 1, 1, 64)), size);
+    source.put("job.vllm_tensor_parallel_size", source.whole(size, 1, 1, 64), size);
     source.put("job.vllm_gpu_memory_utilization",
                fmt::format("{}", source.number(share, unsloth ? 0.5 : 0.3, 0.01, 1)), share);
     // trl/generation/vllm_generation.py gives the weights up.
@@ -104,8 +104,8 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
     return machines.gpus;
   }
   const Server server = server_of(source, words);
-  source.put("job.vllm_tensor_parallel_size", std::to_string(server.size), server.size_key);
-  source.put("job.vllm_num_engines", std::to_string(server.copies), server.copies_key);
+  source.put("job.vllm_tensor_parallel_size", server.size, server.size_key);
+  source.put("job.vllm_num_engines", server.copies, server.copies_key);
   const std::string share_key = fmt::format("{}gpu_memory_utilization", words.server);
   source.put("job.vllm_gpu_memory_utilization",
              fmt::format("{}", source.number(share_key, 0.9, 0.01, 1)), share_key);
@@ -178,22 +178,21 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
                                           ? ""
                                           : "; --set cluster.gpus_per_node=N says how many GPUs it "
                                             "is launched on"));
-  source.put("job.num_unique_prompts_rollout", std::to_string(generated / samples), words.rows_key,
+  source.put("job.num_unique_prompts_rollout", generated / samples, words.rows_key,
              fmt::format("{} completions in groups of {}", generated, samples));
-  source.put("job.num_samples_per_prompt_rollout", std::to_string(samples), samples_key);
-  source.put("job.max_prompt_token_length", std::to_string(words.longest_prompt), words.prompt_key);
-  source.put("job.response_length", std::to_string(response), response_key);
-  source.put("job.pack_length", std::to_string(words.rows * (words.longest_prompt + response)),
-             words.rows_key,
+  source.put("job.num_samples_per_prompt_rollout", samples, samples_key);
+  source.put("job.max_prompt_token_length", words.longest_prompt, words.prompt_key);
+  source.put("job.response_length", response, response_key);
+  source.put("job.pack_length", words.rows * (words.longest_prompt + response), words.rows_key,
              fmt::format("{} rows of {} tokens", words.rows, words.longest_prompt + response));
   put_updates(source, generated, std::min(together, generated), words.rows_key);
-  if (rounds > 1) source.put("job.num_epochs", std::to_string(rounds), trl("num_iterations"));
+  if (rounds > 1) source.put("job.num_epochs", rounds, trl("num_iterations"));
   const bool compared = source.number(trl("beta"), 0, 0, 1e6) > 0;
-  source.put("job.load_ref_policy", compared ? "true" : "false", trl("beta"));
+  source.put("job.load_ref_policy", compared, trl("beta"));
   if (const double made = source.number("max_steps", -1, -1, 1e12); made > 0)
     source.put("job.total_episodes", fmt::format("{:.0f}", made * static_cast<double>(together)),
                "max_steps", fmt::format("{:.0f} of {} completions", made, together));
-  source.put("job.gather_whole_model", "false", "", "weights are gathered tensor by tensor");
+  source.put("job.gather_whole_model", false, "", "weights are gathered tensor by tensor");
   source.put("job.async_steps", "0", "", "learners and engines work in turn");
   source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
   assume_responses(source);

@@ -7,7 +7,6 @@
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -144,8 +143,7 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
   reader.read_checkpointing("disable_gradient_checkpointing",
                             !words.on("disable_gradient_checkpointing"));
   if (words.says("use_reentrant_gc") && !words.on("disable_gradient_checkpointing"))
-    words.put("strategy.reentrant", words.on("use_reentrant_gc", true) ? "true" : "false",
-              "use_reentrant_gc");
+    words.put("strategy.reentrant", words.on("use_reentrant_gc", true), "use_reentrant_gc");
   reader.read_saves();
   read_factory_kernels(reader, liger);
   read_factory_adapter(reader);

@@ -42,14 +42,14 @@ void read_v1_job(MappedSource& source, bool pairs) {
   const std::string loss = source.text("pref_loss", "sigmoid");
   source.put("job.method", pairs ? "dpo" : "sft", "");
   if (pairs && loss == "sigmoid")
-    source.put("job.reference_model", "true", "pref_loss", "log-probabilities of the first policy");
-  source.put("job.packing", "false", "batching_strategy");
+    source.put("job.reference_model", true, "pref_loss", "log-probabilities of the first policy");
+  source.put("job.packing", false, "batching_strategy");
   if (const std::string said = source.text("batching_strategy", "normal"); said != "normal")
     source.without("batching_strategy", "rows are counted as long as their limit allows");
   const double epochs = source.number("num_train_epochs", 3, 0, 1e6);
   const std::int64_t steps = source.whole("max_steps", 0, -1, 1'000'000'000);
   if (steps > 0)
-    source.put("job.optimizer_steps", std::to_string(steps), "max_steps");
+    source.put("job.optimizer_steps", steps, "max_steps");
   else
     source.put("job.epochs", fmt::format("{}", epochs), "num_train_epochs");
   assume_data(source.question(),
@@ -119,7 +119,7 @@ void read_v1_context(MappedSource& source) {
   const std::int64_t ranks = source.whole("cp_size", 1, 1, most_ranks);
   if (const std::string mode = source.text("cp_mode", "ulysses"); mode != "ulysses")
     source.problem("cp_mode", fmt::format("expected ulysses, found \"{}\"", mode));
-  if (ranks > 1) source.put("strategy.sequence_parallel.ulysses", std::to_string(ranks), "cp_size");
+  if (ranks > 1) source.put("strategy.sequence_parallel.ulysses", ranks, "cp_size");
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ void put_foundry_batch(MappedSource& source) {
     const std::int64_t rows = source.whole(micro, 1, 1, most_rows);
     const std::int64_t ranks = source.around().cluster ? source.around().cluster->ranks() : 1;
     const bool less = batch > 0 && batch % ranks == 0 && batch / ranks < rows;
-    source.put("job.micro_batch", std::to_string(less ? batch / ranks : rows), micro,
+    source.put("job.micro_batch", less ? batch / ranks : rows, micro,
                less ? fmt::format("{} rows on {} ranks are no more", batch, ranks) : "");
   } else if (!source.question().decides("job.micro_batch")) {
     source.put("job.micro_batch", "1", micro, "auto: found by trying");
@@ -112,7 +112,7 @@ void put_foundry_batch(MappedSource& source) {
                                            "--set device_train_microbatch_size=N"});
   }
   if (batch == 0) return source.problem(whole, "is missing");
-  source.put("job.global_batch", std::to_string(batch), whole);
+  source.put("job.global_batch", batch, whole);
 }
 
 void put_foundry_rows(MappedSource& source) {
@@ -120,10 +120,10 @@ void put_foundry_rows(MappedSource& source) {
   const std::int64_t sequence = source.whole(key, 0, 1, most_tokens);
   if (sequence == 0) return source.problem(key, "is missing");
   source.put("job.method", "sft", "");
-  source.put("job.sequence", std::to_string(sequence), key);
+  source.put("job.sequence", sequence, key);
   const bool stream = source.text("train_loader.name", "text") == "text";
   const bool packed = stream || source.says(ratio);
-  source.put("job.packing", packed ? "true" : "false", stream ? "train_loader.name" : ratio);
+  source.put("job.packing", packed, stream ? "train_loader.name" : ratio);
   if (stream) source.put("job.fill", "1", "", "rows are cut out of a stream of documents");
   DataOfSource data{.packed = packed, .fill_said = stream};
   put_duration(source, data);

@@ -24,7 +24,7 @@ void read_job(MappedSource& source) {
     source.put("job.gradient_accumulation", "1", "global-batch-size");
   if (samples > 0 && batch > 0)
     source.put("job.optimizer_steps", fmt::format("{:.0f}", samples / batch), "train-samples");
-  source.put("job.packing", "true", "", "rows are cut out of a stream of documents");
+  source.put("job.packing", true, "", "rows are cut out of a stream of documents");
   source.put("job.fill", "1", "", "rows are cut out of a stream of documents");
 }
 
@@ -35,8 +35,8 @@ void read_megatron_saves(MappedSource& source) {
     return;
   if (source.whole("pipeline-model-parallel-size", 1, 1, most_ranks) > 1)
     return source.without("save-interval", "saves of a model in stages");
-  source.put("job.save.every", std::to_string(every), "save-interval");
-  source.put("job.save.weights", "false", "save", "each GPU saves its own part");
+  source.put("job.save.every", every, "save-interval");
+  source.put("job.save.weights", false, "save", "each GPU saves its own part");
 }
 
 // Reads PyTorch's sharding, Megatron's of the same kind, a distributed optimizer, or copies.
@@ -52,8 +52,8 @@ void read_sharding(MappedSource& source, const MegatronDefaults& defaults) {
   source.put("strategy.zero", distributed ? "1" : "0", "use-distributed-optimizer");
   if (distributed) return;
   const bool halves = source.on("bf16") || source.on("fp16");
-  source.put("strategy.master_weights", halves ? "true" : "false",
-             source.on("fp16") ? "fp16" : "bf16", "each rank keeps all copies in 32 bits");
+  source.put("strategy.master_weights", halves, source.on("fp16") ? "fp16" : "bf16",
+             "each rank keeps all copies in 32 bits");
 }
 
 void read_types(MappedSource& source, const MegatronDefaults& defaults) {
@@ -119,15 +119,14 @@ void read_recomputing(MappedSource& source, const MegatronDefaults& defaults) {
 void read_tensor(MappedSource& source, const MegatronDegrees& degrees) {
   const bool sequence = source.on("sequence-parallel");
   if (degrees.tensor > 1)
-    source.put("strategy.tensor_parallel.sequence", sequence ? "true" : "false",
-               "sequence-parallel");
+    source.put("strategy.tensor_parallel.sequence", sequence, "sequence-parallel");
   const std::string way = source.text("cp-comm-type", "p2p");
   if (degrees.context < 2) return;
   if (way != "p2p" && way != "a2a")
     source.without("cp-comm-type", fmt::format("{} is counted as p2p", way));
   source.put(
       way == "a2a" ? "strategy.sequence_parallel.ulysses" : "strategy.sequence_parallel.ring",
-      std::to_string(degrees.context), "context-parallel-size");
+      degrees.context, "context-parallel-size");
 }
 
 void read_experts(MappedSource& source, const MegatronDefaults& defaults) {
@@ -141,11 +140,10 @@ void read_experts(MappedSource& source, const MegatronDefaults& defaults) {
   const std::int64_t inner = source.whole("expert-tensor-parallel-size", usual, 1, most_ranks);
   if (!source.around().model || !source.around().model->experts) return;
   source.put("strategy.moe.kernel", grouped ? "grouped" : "loop", "moe-grouped-gemm");
-  source.put("strategy.moe.expert_parallel", std::to_string(parallel),
-             "expert-model-parallel-size");
+  source.put("strategy.moe.expert_parallel", parallel, "expert-model-parallel-size");
   // Unless they say otherwise, experts are divided like the layers.
   if (parallel > 1 || source.says("expert-tensor-parallel-size"))
-    source.put("strategy.moe.expert_tensor_parallel", std::to_string(inner),
+    source.put("strategy.moe.expert_tensor_parallel", inner,
                source.says("expert-tensor-parallel-size") || defaults.expert_tensor > 0
                    ? "expert-tensor-parallel-size"
                    : "tensor-model-parallel-size");
@@ -157,9 +155,9 @@ void read_experts(MappedSource& source, const MegatronDefaults& defaults) {
                                  : "deepep",
              deep && !direct ? "moe-flex-dispatcher-backend" : "moe-token-dispatcher-type");
   if (source.on("overlap-moe-expert-parallel-comm") && parallel > 1)
-    source.put("strategy.moe.overlap", "true", "overlap-moe-expert-parallel-comm");
+    source.put("strategy.moe.overlap", true, "overlap-moe-expert-parallel-comm");
   if (source.on("delay-wgrad-compute") && parallel > 1)
-    source.put("strategy.moe.delay_weight_gradients", "true", "delay-wgrad-compute");
+    source.put("strategy.moe.delay_weight_gradients", true, "delay-wgrad-compute");
   if (dispatcher == "allgather" && parallel > 1)
     source.without("moe-token-dispatcher-type", "allgather is counted as alltoall");
 }
@@ -235,8 +233,7 @@ void read_megatron_stages(MappedSource& source, const MegatronDegrees& degrees) 
              : pieces > 1   ? "interleaved"
                             : "1f1b",
              key);
-  if (pieces > 1)
-    source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces), key);
+  if (pieces > 1) source.put("strategy.pipeline_parallel.virtual_stages", pieces, key);
   if (const std::vector<std::int64_t> shares =
           megatron_layers(said, layers, degrees.stages, pieces);
       !shares.empty())
@@ -266,9 +263,8 @@ void read_swift_job(MappedSource& source) {
   if (!type.empty())
     source.put("job.reference_model", type == "rm" ? "false" : "true", "rlhf-type");
   const bool packed = type.empty() && source.on("packing");
-  source.put("job.sequence", std::to_string(source.whole("max-length", 2048, 1, most_tokens)),
-             "max-length");
-  source.put("job.packing", packed ? "true" : "false", "packing");
+  source.put("job.sequence", source.whole("max-length", 2048, 1, most_tokens), "max-length");
+  source.put("job.packing", packed, "packing");
   DataOfSource data{.packed = packed, .pairs = !type.empty()};
   data.padding_key = "padding-free";
   data.padding = source.on("padding-free", true) ? Padding::none : Padding::longest;

@@ -7,7 +7,6 @@
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -71,11 +70,10 @@ void put_swift_sequence(MappedSource& source) {
                      columns = std::gcd(heads, ranks);
   if (columns > 1)
     source.put(
-        "strategy.sequence_parallel.ulysses", std::to_string(columns), key,
+        "strategy.sequence_parallel.ulysses", columns, key,
         columns < ranks ? fmt::format("what divides {} heads of keys and values", heads) : "");
   if (columns < ranks)
-    source.put("strategy.sequence_parallel.ring", std::to_string(ranks / columns), key,
-               "over the others");
+    source.put("strategy.sequence_parallel.ring", ranks / columns, key, "over the others");
 }
 
 void read_swift_kernels(TrainerReader& reader, bool liger) {

@@ -64,7 +64,7 @@ void read_layout(MappedSource& source, const Machine& machine) {
                block + "resources.num_nodes");
   }
   source.put("job.async_steps", ahead ? std::to_string(age) : "0", "grpo.async_grpo.enabled");
-  source.put("job.inflight_updates", ahead && in_flight ? "true" : "false",
+  source.put("job.inflight_updates", ahead && in_flight,
              "grpo.async_grpo.in_flight_weight_updates");
 }
 
@@ -76,8 +76,8 @@ void read_lengths(MappedSource& source) {
   source.text("data.max_input_seq_length");
   const std::int64_t response = std::min(
       source.whole("policy.generation.max_new_tokens", longest, 1, most_tokens), longest - prompt);
-  source.put("job.max_prompt_token_length", std::to_string(prompt), "", "taken");
-  source.put("job.response_length", std::to_string(response), key);
+  source.put("job.max_prompt_token_length", prompt, "", "taken");
+  source.put("job.response_length", response, key);
   source.result().assumptions.push_back(
       {"length of prompts", fmt::format("up to {} tokens", prompt),
        "the file limits prompt and response together",
@@ -88,7 +88,7 @@ void read_lengths(MappedSource& source) {
                                               : "policy.sequence_packing.train_mb_tokens";
   const std::int64_t tokens =
       packed || dynamic ? source.whole(tokens_key, rows * longest, 1, most_tokens) : rows * longest;
-  source.put("job.pack_length", std::to_string(std::max(tokens, longest)),
+  source.put("job.pack_length", std::max(tokens, longest),
              source.says(tokens_key) ? tokens_key : "policy.train_micro_batch_size");
 }
 
@@ -117,14 +117,12 @@ void read_nemo_batch(MappedSource& source) {
               "policy.train_global_batch_size");
   read_nemo_rounds(source, prompts);
   const double weight = source.number("loss_fn.reference_policy_kl_penalty", 0.01, 0, 1e6);
-  source.put("job.load_ref_policy", weight > 0 ? "true" : "false",
-             "loss_fn.reference_policy_kl_penalty");
+  source.put("job.load_ref_policy", weight > 0, "loss_fn.reference_policy_kl_penalty");
   if (source.on("loss_fn.force_on_policy_ratio"))
-    source.put("job.always_score", "false", "loss_fn.force_on_policy_ratio");
+    source.put("job.always_score", false, "loss_fn.force_on_policy_ratio");
   if (const std::int64_t steps = source.whole("grpo.max_num_steps", 0, 0, 1'000'000'000);
       steps > 0 && steps < 1'000'000)
-    source.put("job.total_episodes", std::to_string(steps * prompts * samples),
-               "grpo.max_num_steps");
+    source.put("job.total_episodes", steps * prompts * samples, "grpo.max_num_steps");
 }
 
 // Reads what gradients are summed in, who has states, and what travels beside computation.
@@ -137,7 +135,7 @@ void read_megatron_states(MappedSource& source, const std::string& block) {
   source.put("strategy.gradient_dtype", source.on(type_key) ? "fp32" : "bf16", type_key);
   for (const std::string_view name : {"overlap_grad_reduce", "overlap_param_gather"})
     if (const bool beside = source.on(gradients + std::string(name), true); shared)
-      source.put(fmt::format("strategy.distributed_optimizer.{}", name), beside ? "true" : "false",
+      source.put(fmt::format("strategy.distributed_optimizer.{}", name), beside,
                  gradients + std::string(name));
   // Its optimizer keeps moments in 16 bits only where it is the one that knows of types.
   const std::string moments = block + "optimizer.exp_avg_dtype",
@@ -237,19 +235,16 @@ void read_supervised(MappedSource& source, NemoTraining training) {
   const bool pairs = training == NemoTraining::dpo;
   const std::string block = pairs ? "dpo." : "sft.";
   source.put("job.method", pairs ? "dpo" : "sft", "");
-  if (pairs) source.put("job.reference_model", "true", "", "log-probabilities of the first policy");
+  if (pairs) source.put("job.reference_model", true, "", "log-probabilities of the first policy");
   source.text("data.max_input_seq_length");
-  source.put("job.sequence",
-             std::to_string(source.whole("policy.max_total_sequence_length", 1024, 1, most_tokens)),
+  source.put("job.sequence", source.whole("policy.max_total_sequence_length", 1024, 1, most_tokens),
              "policy.max_total_sequence_length");
-  source.put("job.micro_batch",
-             std::to_string(source.whole("policy.train_micro_batch_size", 1, 1, most_rows)),
+  source.put("job.micro_batch", source.whole("policy.train_micro_batch_size", 1, 1, most_rows),
              "policy.train_micro_batch_size");
-  source.put("job.global_batch",
-             std::to_string(source.whole("policy.train_global_batch_size", 32, 1, most_tokens)),
+  source.put("job.global_batch", source.whole("policy.train_global_batch_size", 32, 1, most_tokens),
              "policy.train_global_batch_size");
   const bool packed = source.on("policy.sequence_packing.enabled");
-  source.put("job.packing", packed ? "true" : "false", "policy.sequence_packing.enabled");
+  source.put("job.packing", packed, "policy.sequence_packing.enabled");
   for (const std::string_view other :
        {"policy.sequence_packing.train_mb_tokens", "policy.dynamic_batching.train_mb_tokens"})
     source.whole(other, 1, 1, most_tokens);
@@ -258,7 +253,7 @@ void read_supervised(MappedSource& source, NemoTraining training) {
   const double epochs = source.number(block + "max_num_epochs", 1, -1, 1e6);
   const std::int64_t steps = source.whole(block + "max_num_steps", 0, -1, 1'000'000'000);
   if (steps > 0)
-    source.put("job.optimizer_steps", std::to_string(steps), block + "max_num_steps");
+    source.put("job.optimizer_steps", steps, block + "max_num_steps");
   else if (epochs > 0)
     source.put("job.epochs", fmt::format("{}", epochs), block + "max_num_epochs");
   assume_data(source.question(),

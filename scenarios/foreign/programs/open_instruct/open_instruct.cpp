@@ -84,7 +84,7 @@ Translation translate_open_instruct(const SourceQuestion& question, const Docume
   for (const std::string_view name :
        {"filter_zero_std_samples", "gather_whole_model", "inflight_updates", "load_ref_policy"})
     if (const std::string key = fmt::format("no_{}", name); source.on(key))
-      source.put(fmt::format("job.{}", name), "false", key);
+      source.put(fmt::format("job.{}", name), false, key);
   source.text("num_nodes");
   if (source.on("single_gpu_mode"))
     source.without("single_gpu_mode", "learner and engine on GPUs of their own");

@@ -126,16 +126,15 @@ class OpenRlhfReader {
   void put_groups(const Groups& groups) {
     const std::string together = key("colocate_all_models");
     source_.put("job.layout", groups.together ? "colocated" : "separate", together);
-    source_.put("job.critic", groups.has_critic ? "true" : "false", key("advantage_estimator"));
+    source_.put("job.critic", groups.has_critic, key("advantage_estimator"));
     if (groups.has_critic)
-      source_.put("job.reward_model", groups.has_reward ? "true" : "false", key("remote_rm_url"));
+      source_.put("job.reward_model", groups.has_reward, key("remote_rm_url"));
     else if (groups.has_reward)
       source_.without(key("reward_pretrain"),
                       "a reward model without a critic: rewards take no time");
-    source_.put("job.load_ref_policy", groups.has_reference ? "true" : "false",
-                key("init_kl_coef"));
+    source_.put("job.load_ref_policy", groups.has_reference, key("init_kl_coef"));
     if (groups.has_reference && on("ref_reward_offload"))
-      source_.put("job.park_reference", "true", key("ref_reward_offload"));
+      source_.put("job.park_reference", true, key("ref_reward_offload"));
     for (const std::string_view model : {"critic_pretrain", "reward_pretrain"}) {
       const std::string said = source_.text(key(model));
       const bool there = model.starts_with("critic") ? groups.has_critic : groups.has_reward;
@@ -143,16 +142,15 @@ class OpenRlhfReader {
         source_.note(fmt::format("{}: {} is counted as large as the policy", key(model), said));
     }
     if (groups.together) {
-      source_.put("job.park_learners", on("deepspeed_enable_sleep") ? "true" : "false",
-                  key("deepspeed_enable_sleep"));
+      source_.put("job.park_learners", on("deepspeed_enable_sleep"), key("deepspeed_enable_sleep"));
       const bool sleeps = on("vllm_enable_sleep");
       source_.put("job.vllm_sleep_level", sleeps ? "1" : "0", key("vllm_enable_sleep"),
                   sleeps ? "" : "engines keep their memory while GPUs learn");
       return;
     }
     for (const std::string_view name : {"deepspeed_enable_sleep", "vllm_enable_sleep"}) on(name);
-    source_.put("job.learner_gpus", std::to_string(groups.actor), key("actor_num_gpus_per_node"));
-    source_.put("job.vllm_num_engines", std::to_string(whole("vllm_num_engines", 1, most_ranks)),
+    source_.put("job.learner_gpus", groups.actor, key("actor_num_gpus_per_node"));
+    source_.put("job.vllm_num_engines", whole("vllm_num_engines", 1, most_ranks),
                 key("vllm_num_engines"));
     if (groups.reference + groups.critic + groups.reward > 0)
       source_.note(
@@ -168,7 +166,7 @@ class OpenRlhfReader {
   void read_filter(bool runs_ahead) {
     if (!on("dynamic_filtering")) return;
     if (runs_ahead && whole("async_queue_size", 1, 1000) > 1)
-      source_.put("job.active_sampling", "true", key("dynamic_filtering"));
+      source_.put("job.active_sampling", true, key("dynamic_filtering"));
     else
       source_.without(key("dynamic_filtering"),
                       "no group is put aside; --set job.oversampling=N asks for more answers");
@@ -188,9 +186,9 @@ class OpenRlhfReader {
            fmt::format("{} limits prompt and response together", key("max_len")),
            "--set job.max_prompt_token_length=N --set job.response_length=N"});
     }
-    source_.put("job.max_prompt_token_length", std::to_string(prompt),
+    source_.put("job.max_prompt_token_length", prompt,
                 source_.says("prompt_max_len") ? "prompt_max_len" : "");
-    source_.put("job.response_length", std::to_string(answer), key("generate_max_len"));
+    source_.put("job.response_length", answer, key("generate_max_len"));
     read_micro_batches(prompt + answer);
   }
 
@@ -204,12 +202,12 @@ class OpenRlhfReader {
     const bool dynamic = on("use_dynamic_batch"), packs = on("packing_samples") || dynamic;
     const std::string rows_key = key("micro_train_batch_size");
     if (dynamic)
-      source_.put("job.pack_length", std::to_string(std::max(tokens * shared, longest)),
+      source_.put("job.pack_length", std::max(tokens * shared, longest),
                   key("train_max_tokens_per_gpu"));
     else if (packs)
-      source_.put("job.pack_rows", std::to_string(rows), rows_key);
+      source_.put("job.pack_rows", rows, rows_key);
     else
-      source_.put("job.pack_length", std::to_string(rows * longest), rows_key,
+      source_.put("job.pack_length", rows * longest, rows_key,
                   fmt::format("{} rows of {} tokens", rows, longest));
     source_.put("job.batching", packs ? "shares" : "rows",
                 key(dynamic ? "use_dynamic_batch" : "packing_samples"));
@@ -218,10 +216,8 @@ class OpenRlhfReader {
   void read_rollouts() {
     const std::int64_t prompts = whole("rollout_batch_size", 1024, most_tokens),
                        samples = whole("n_samples_per_prompt", 1, most_tokens);
-    source_.put("job.num_unique_prompts_rollout", std::to_string(prompts),
-                key("rollout_batch_size"));
-    source_.put("job.num_samples_per_prompt_rollout", std::to_string(samples),
-                key("n_samples_per_prompt"));
+    source_.put("job.num_unique_prompts_rollout", prompts, key("rollout_batch_size"));
+    source_.put("job.num_samples_per_prompt_rollout", samples, key("n_samples_per_prompt"));
     put_updates(source_, prompts * samples, whole("train_batch_size", 128, most_tokens),
                 key("train_batch_size"));
   }
@@ -241,16 +237,16 @@ class OpenRlhfReader {
 
   void read_job(const OpenRlhfTraining& training) {
     source_.put("job.method", std::string(training.method), "", std::string(training.remark));
-    if (pairs_) source_.put("job.reference_model", training.reference ? "true" : "false", "");
+    if (pairs_) source_.put("job.reference_model", training.reference, "");
     if (training.program.ends_with("rm"))
       source_.note("the head of a reward model has one number; that of the model is counted");
-    source_.put("job.sequence", std::to_string(whole("max_len", 2048, 1 << 24)), key("max_len"));
-    source_.put("job.micro_batch", std::to_string(whole("micro_train_batch_size", 8, most_rows)),
+    source_.put("job.sequence", whole("max_len", 2048, 1 << 24), key("max_len"));
+    source_.put("job.micro_batch", whole("micro_train_batch_size", 8, most_rows),
                 key("micro_train_batch_size"));
-    source_.put("job.global_batch", std::to_string(whole("train_batch_size", 128, 1 << 30)),
+    source_.put("job.global_batch", whole("train_batch_size", 128, 1 << 30),
                 key("train_batch_size"));
     const bool packs = on("packing_samples");
-    source_.put("job.packing", "false", key("packing_samples"),
+    source_.put("job.packing", false, key("packing_samples"),
                 packs ? "rows stand behind each other without padding; none is filled up" : "");
     const double epochs = source_.number(key("max_epochs"), training.epochs, 0.001, 1e6);
     source_.put("job.epochs", fmt::format("{}", epochs), key("max_epochs"));
@@ -278,15 +274,14 @@ class OpenRlhfReader {
     sharding_ = {.sharded = stage != "0", .stage_3 = stage == "3"};
     source_.put("strategy.zero", stage, stage_key);
     if (on("overlap_comm"))
-      source_.put("strategy.zero_optimization.overlap_comm", "true", key("overlap_comm"));
+      source_.put("strategy.zero_optimization.overlap_comm", true, key("overlap_comm"));
     const std::int64_t group = whole("zpg", 1, 1 << 20);
     const auto& cluster = source_.around().cluster;
     if (group > 1 && sharding_.stage_3 && cluster && cluster->ranks() < group)
       source_.note(fmt::format("zpg: {} of {} GPUs are no group, and there is no second copy",
                                group, std::uint32_t{cluster->ranks()}));
     else if (group > 1 && sharding_.stage_3)
-      source_.put("strategy.zero_optimization.zero_hpz_partition_size", std::to_string(group),
-                  key("zpg"));
+      source_.put("strategy.zero_optimization.zero_hpz_partition_size", group, key("zpg"));
     else if (group > 1)
       source_.note("zpg works with stage 3 only; DeepSpeed does not look at it below");
     if (sharding_.stage_3)
@@ -309,7 +304,7 @@ class OpenRlhfReader {
     const bool full = on("gradient_checkpointing");
     source_.put("strategy.checkpointing", full ? "full" : "none", key("gradient_checkpointing"));
     if (full && on("gradient_checkpointing_use_reentrant"))
-      source_.put("strategy.reentrant", "true", key("gradient_checkpointing_use_reentrant"));
+      source_.put("strategy.reentrant", true, key("gradient_checkpointing_use_reentrant"));
     const std::string named = source_.text(key("attn_implementation"));
     const bool flash = source_.on("flash_attn");
     if (reinforces_ && named.empty())
@@ -348,9 +343,8 @@ class OpenRlhfReader {
     if (const std::int64_t ring = whole("ring_attn_size", 1, most_ranks); ring > 1)
       put_contiguous_ring(source_, ring, key("ring_attn_size"));
     if (const std::int64_t tensor = whole("ds_tensor_parallel_size", 1, most_ranks); tensor > 1) {
-      source_.put("strategy.tensor_parallel.size", std::to_string(tensor),
-                  key("ds_tensor_parallel_size"));
-      source_.put("strategy.tensor_parallel.sequence", "false", key("ds_tensor_parallel_size"),
+      source_.put("strategy.tensor_parallel.size", tensor, key("ds_tensor_parallel_size"));
+      source_.put("strategy.tensor_parallel.sequence", false, key("ds_tensor_parallel_size"),
                   "DeepSpeed divides matrices, not tokens");
     }
   }
@@ -362,8 +356,8 @@ class OpenRlhfReader {
     const bool weights = on("save_hf_ckpt"), states = !on("disable_ds_ckpt");
     if (!weights && !states) return;
     source_.put("job.save.every", fmt::format("{:.0f}", steps), key("save_steps"));
-    source_.put("job.save.weights", weights ? "true" : "false", key("save_hf_ckpt"));
-    source_.put("job.save.states", states ? "true" : "false", key("disable_ds_ckpt"));
+    source_.put("job.save.weights", weights, key("save_hf_ckpt"));
+    source_.put("job.save.states", states, key("disable_ds_ckpt"));
   }
 
   const SourceQuestion& question_;

@@ -93,27 +93,23 @@ void put_slime_model(MappedSource& source, const SlimeLengths& lengths) {
 
 void put_slime_groups(MappedSource& source, const SlimeGroups& groups) {
   source.put("job.layout", groups.together ? "colocated" : "separate", "colocate");
-  source.put("job.vllm_tensor_parallel_size", std::to_string(groups.of_engine),
-             "rollout-num-gpus-per-engine");
+  source.put("job.vllm_tensor_parallel_size", groups.of_engine, "rollout-num-gpus-per-engine");
   if (groups.together) {
-    source.put("job.park_learners",
-               source.on("offload-train", !source.on("no-offload-train")) ? "true" : "false",
+    source.put("job.park_learners", source.on("offload-train", !source.on("no-offload-train")),
                source.says("no-offload-train") ? "no-offload-train" : "colocate");
     if (source.on("no-offload-rollout"))
       source.put("job.vllm_sleep_level", "0", "no-offload-rollout");
     return;
   }
-  source.put("job.learner_gpus", std::to_string(groups.actor), "actor-num-gpus-per-node");
-  source.put("job.vllm_num_engines",
-             std::to_string(std::max<std::int64_t>(1, groups.engines / groups.of_engine)),
+  source.put("job.learner_gpus", groups.actor, "actor-num-gpus-per-node");
+  source.put("job.vllm_num_engines", std::max<std::int64_t>(1, groups.engines / groups.of_engine),
              "rollout-num-gpus");
-  if (groups.critic > 0)
-    source.put("job.critic_gpus", std::to_string(groups.critic), "critic-num-gpus-per-node");
+  if (groups.critic > 0) source.put("job.critic_gpus", groups.critic, "critic-num-gpus-per-node");
   const Launch* launch = source.question().launch;
   const bool ahead = launch != nullptr && launch->program.ends_with("train_async.py");
   source.put("job.async_steps", ahead ? "1" : "0", "",
              ahead ? "train_async.py begins the next answers before it trains" : "in turn");
-  source.put("job.inflight_updates", "false", "", "answers are waited for before weights change");
+  source.put("job.inflight_updates", false, "", "answers are waited for before weights change");
 }
 
 void read_slime_method(MappedSource& source, std::int64_t updates) {
@@ -129,21 +125,20 @@ void read_slime_method(MappedSource& source, std::int64_t updates) {
                    "sft_loss: supervised training of slime is not read yet, as a step takes "
                    "rows of any length; expected policy_loss");
   source.put("job.method", "grpo", key);
-  if (said == "ppo") source.put("job.critic", "true", key);
+  if (said == "ppo") source.put("job.critic", true, key);
   // actor.py: can_reuse_log_probs_in_loss
   const bool apart = source.number("kl-coef", 0, -1e6, 1e6) != 0,
              from_engines = source.on("use-rollout-logprobs");
   const bool mismatch = source.on("get-mismatch-metrics"), distils = source.on("use-opd");
   const bool again = updates > 1 || said == "gspo" || said == "ppo" || apart || mismatch || distils;
-  source.put("job.always_score", again ? "true" : "false", "global-batch-size",
+  source.put("job.always_score", again, "global-batch-size",
              again ? "" : "log-probabilities of the update itself are taken");
-  if (from_engines && !mismatch)
-    source.put("job.use_vllm_logprobs", "true", "use-rollout-logprobs");
+  if (from_engines && !mismatch) source.put("job.use_vllm_logprobs", true, "use-rollout-logprobs");
   const bool compared = source.on("use-kl-loss") || apart;
-  source.put("job.load_ref_policy", compared ? "true" : "false", apart ? "kl-coef" : "use-kl-loss");
+  source.put("job.load_ref_policy", compared, apart ? "kl-coef" : "use-kl-loss");
   if (compared) {
-    source.put("job.park_reference", "true", "use-kl-loss", "it waits on the host");
-    source.put("job.swap_reference", "true", "use-kl-loss", "and takes the policy's place");
+    source.put("job.park_reference", true, "use-kl-loss", "it waits on the host");
+    source.put("job.swap_reference", true, "use-kl-loss", "and takes the policy's place");
   }
 }
 
@@ -153,8 +148,8 @@ std::int64_t read_slime_batch(MappedSource& source) {
                      parts = source.whole("num-steps-per-rollout", 0, 1, most_tokens),
                      batch = source.whole("global-batch-size", 0, 1, most_tokens);
   if (prompts == 0) source.problem(prompts_flag, "is missing");
-  source.put("job.num_unique_prompts_rollout", std::to_string(prompts), prompts_flag);
-  source.put("job.num_samples_per_prompt_rollout", std::to_string(samples), samples_flag);
+  source.put("job.num_unique_prompts_rollout", prompts, prompts_flag);
+  source.put("job.num_samples_per_prompt_rollout", samples, samples_flag);
   const std::int64_t all = std::max<std::int64_t>(1, prompts * samples);
   const std::int64_t updates = parts > 0   ? parts
                                : batch > 0 ? std::max<std::int64_t>(1, all / batch)
@@ -168,15 +163,14 @@ std::int64_t read_slime_batch(MappedSource& source) {
     source.put("job.oversampling",
                fmt::format("{}", static_cast<double>(begun) / static_cast<double>(prompts)),
                "over-sampling-batch-size");
-    source.put("job.partial_rollouts", source.on("partial-rollout") ? "true" : "false",
-               "partial-rollout");
+    source.put("job.partial_rollouts", source.on("partial-rollout"), "partial-rollout");
   }
   if (source.says("dynamic-sampling-filter-path"))
     source.without("dynamic-sampling-filter-path",
                    "no group is put aside; --set job.zero_std_fraction=X with "
                    "job.filter_zero_std_samples=true counts such");
   if (const std::int64_t steps = source.whole("num-rollout", 0, 0, 1'000'000'000); steps > 0)
-    source.put("job.total_episodes", std::to_string(steps * all), "num-rollout");
+    source.put("job.total_episodes", steps * all, "num-rollout");
   return updates;
 }
 
@@ -185,21 +179,19 @@ void put_slime_rows(MappedSource& source, const SlimeLengths& lengths,
   const std::int64_t tokens = source.whole("max-tokens-per-gpu", 0, 1, most_tokens),
                      rows = source.whole("micro-batch-size", 1, 1, most_rows),
                      longest = lengths.prompt + lengths.answer;
-  source.put("job.max_prompt_token_length", std::to_string(lengths.prompt),
-             "rollout-max-prompt-len");
-  source.put("job.response_length", std::to_string(lengths.answer), answer_key);
+  source.put("job.max_prompt_token_length", lengths.prompt, "rollout-max-prompt-len");
+  source.put("job.response_length", lengths.answer, answer_key);
   const bool dynamic = source.on("use-dynamic-batch-size");
   if (dynamic && tokens == 0)
     source.problem("max-tokens-per-gpu", "is missing: use-dynamic-batch-size needs it");
   if (dynamic)
-    return source.put("job.pack_length",
-                      std::to_string(std::max(tokens * degrees.context, longest)),
+    return source.put("job.pack_length", std::max(tokens * degrees.context, longest),
                       "max-tokens-per-gpu", "a longer answer has a micro-batch of its own");
   if (source.text("qkv-format", "thd") == "bshd") {
     source.put("job.batching", "rows", "qkv-format");
-    return source.put("job.pack_length", std::to_string(rows * longest), "micro-batch-size");
+    return source.put("job.pack_length", rows * longest, "micro-batch-size");
   }
-  source.put("job.pack_rows", std::to_string(rows), "micro-batch-size");
+  source.put("job.pack_rows", rows, "micro-batch-size");
 }
 
 void put_slime_sync(MappedSource& source) {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
@@ -73,14 +72,14 @@ void read_torchtitan_batch(MappedSource& source, const TorchTitanDegrees& degree
   if (cut && local % piece != 0)
     source.problem("parallelism.pipeline_parallel_microbatch_size",
                    fmt::format("{} does not divide {} = {}", piece, key, local));
-  source.put("job.micro_batch", std::to_string(cut ? piece : local),
+  source.put("job.micro_batch", cut ? piece : local,
              cut ? "parallelism.pipeline_parallel_microbatch_size" : key);
   if (batch > 0)
-    source.put("job.global_batch", std::to_string(batch), "training.global_batch_size");
+    source.put("job.global_batch", batch, "training.global_batch_size");
   else
-    source.put("job.gradient_accumulation", std::to_string(cut ? local / piece : 1),
+    source.put("job.gradient_accumulation", cut ? local / piece : 1,
                cut ? key : "training.global_batch_size");
-  source.put("job.packing", "true", "", "rows are cut out of a stream of documents");
+  source.put("job.packing", true, "", "rows are cut out of a stream of documents");
   source.put("job.fill", "1", "", "rows are cut out of a stream of documents");
 }
 
@@ -101,10 +100,10 @@ void read_sharding(MappedSource& source, const TorchTitanDegrees& degrees) {
              degrees.replicas > 1 ? replicate_key : shard_key,
              sharded ? "" : "each GPU has everything");
   if (sharded && degrees.replicas > 1)
-    source.put("strategy.fsdp.replicate", std::to_string(degrees.replicas), replicate_key);
+    source.put("strategy.fsdp.replicate", degrees.replicas, replicate_key);
   const std::string reshard = source.text("parallelism.fsdp_reshard_after_forward", "default");
   if (reshard != "default" && sharded)
-    source.put("strategy.fsdp.reshard_after_forward", reshard == "always" ? "true" : "false",
+    source.put("strategy.fsdp.reshard_after_forward", reshard == "always",
                "parallelism.fsdp_reshard_after_forward");
   constexpr std::string_view offload = "training.enable_cpu_offload";
   if (!sharded || !source.on(offload)) return;
@@ -118,10 +117,10 @@ void read_types(MappedSource& source, const TorchTitanDegrees& degrees) {
     source.put("strategy.precision", "fp32", "training.mixed_precision_param");
   const std::string type = source.text("training.dtype", "float32");
   if (type == "bfloat16") {
-    source.put("strategy.master_weights", "false", "training.dtype");
+    source.put("strategy.master_weights", false, "training.dtype");
     source.put("strategy.gradient_dtype", "bf16", "training.dtype");
   } else if (degrees.shards == 1) {
-    source.put("strategy.master_weights", "true", "training.dtype");
+    source.put("strategy.master_weights", true, "training.dtype");
   }
 }
 
@@ -140,8 +139,7 @@ void read_checkpointing(MappedSource& source) {
   if (mode != "selective") return source.put("strategy.checkpointing", mode, key);
   if (option == "op") return source.put("strategy.checkpointing", "operators", option_key);
   source.put("strategy.checkpointing", "full", key, fmt::format("of every {}th layer", option));
-  source.put("strategy.checkpoint_every",
-             std::to_string(source.whole(option_key, 2, 1, most_ranks)), option_key);
+  source.put("strategy.checkpoint_every", source.whole(option_key, 2, 1, most_ranks), option_key);
 }
 
 void read_compiler(MappedSource& source) {
@@ -149,7 +147,7 @@ void read_compiler(MappedSource& source) {
       source.says("training.compile") ? "training.compile" : "compile.enable";
   const std::vector<std::string> parts = source.texts("compile.components");
   const bool model = parts.empty() || std::find(parts.begin(), parts.end(), "model") != parts.end();
-  source.put("strategy.compile", source.on(key) && model ? "true" : "false", key);
+  source.put("strategy.compile", source.on(key) && model, key);
 }
 
 // Returns how many layers each piece of the model has: embedding and head count as some.
@@ -208,7 +206,7 @@ void read_torchtitan_stages(MappedSource& source, const TorchTitanDegrees& degre
                           fmt::format("{} layers make {} pieces, which {} stages cannot share",
                                       per_stage, pieces, degrees.stages));
   if (several)
-    source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces / degrees.stages),
+    source.put("strategy.pipeline_parallel.virtual_stages", pieces / degrees.stages,
                per_stage > 0 ? per_stage_key : schedule_key);
   const std::vector<std::int64_t> shares = shares_of(layers, pieces, first, last);
   const auto [least, largest] = std::minmax_element(shares.begin(), shares.end());
@@ -226,7 +224,7 @@ void read_parallel(MappedSource& source, const TorchTitanDegrees& degrees) {
   const std::int64_t inner =
       source.whole("parallelism.expert_tensor_parallel_degree", 1, 1, most_ranks);
   if (experts > 1 && degrees.tensor > 1)
-    source.put("strategy.moe.expert_tensor_parallel", std::to_string(inner),
+    source.put("strategy.moe.expert_tensor_parallel", inner,
                "parallelism.expert_tensor_parallel_degree");
   read_torchtitan_stages(source, degrees);
 }
@@ -238,8 +236,8 @@ void read_torchtitan_saves(MappedSource& source) {
   if (!saves || (cluster && cluster->node.count(PartKind::nvme) == 0)) return;
   if (source.whole("parallelism.pipeline_parallel_degree", 1, 1, most_ranks) > 1)
     return source.without("checkpoint.interval", "saves of a model in stages");
-  source.put("job.save.every", std::to_string(every), "checkpoint.interval");
-  source.put("job.save.weights", "false", "checkpoint.enable", "each GPU saves its own part");
+  source.put("job.save.every", every, "checkpoint.interval");
+  source.put("job.save.weights", false, "checkpoint.enable", "each GPU saves its own part");
 }
 
 // Converters swap layers for ones that multiply fewer bits; what they are told stands in blocks of
@@ -257,7 +255,7 @@ void read_converter(MappedSource& source, const std::string& converter, bool sha
       source.text(recipe_key, block.ends_with("mx") ? "mxfp8_cublas" : "tensorwise");
   source.put_precision(own ? recipe_key : key, recipe);
   if (source.on(gather_key) && sharded && recipe == "tensorwise")
-    source.put("strategy.fsdp.narrow_gather", "true", gather_key);
+    source.put("strategy.fsdp.narrow_gather", true, gather_key);
 }
 
 // A block of settings does nothing unless a converter is asked for.

@@ -84,7 +84,7 @@ ShardingFacts put_torchtune_sharding(MappedSource& source, bool single) {
   if (single) {
     source.put("strategy.zero", "0", "", "the recipe is for one GPU");
     if (type != "fp32")
-      source.put("strategy.master_weights", "false", "dtype", "parameters are trained in 16 bits");
+      source.put("strategy.master_weights", false, "dtype", "parameters are trained in 16 bits");
     return {};
   }
   const ShardingFacts sharding =
@@ -96,7 +96,7 @@ ShardingFacts put_torchtune_sharding(MappedSource& source, bool single) {
                         .offload = source.on("fsdp_cpu_offload"),
                         .offload_key = "fsdp_cpu_offload"});
   if (type != "fp32") {
-    source.put("strategy.master_weights", "false", "dtype", "parameters are trained in 16 bits");
+    source.put("strategy.master_weights", false, "dtype", "parameters are trained in 16 bits");
     source.put("strategy.gradient_dtype", "bf16", "dtype");
     source.put("strategy.fsdp.reduce_dtype", "bf16", "dtype");
   }
@@ -128,13 +128,13 @@ void put_rows(MappedSource& source) {
                                            "tokenizer.max_seq_len does not say; TRL cuts there",
                                            "--set job.sequence=..."});
   }
-  source.put("job.packing", packed ? "true" : "false", "dataset.packed");
+  source.put("job.packing", packed, "dataset.packed");
   const std::int64_t steps = source.whole("max_steps_per_epoch", 0, 1, 1'000'000'000),
                      epochs = source.whole("epochs", 1, 1, 1'000'000);
   if (steps > 0)
-    source.put("job.optimizer_steps", std::to_string(steps * epochs), "max_steps_per_epoch");
+    source.put("job.optimizer_steps", steps * epochs, "max_steps_per_epoch");
   else
-    source.put("job.epochs", std::to_string(epochs), "epochs");
+    source.put("job.epochs", epochs, "epochs");
   assume_data(source.question(),
               {.packed = packed,
                .epochs = static_cast<double>(epochs),
@@ -196,13 +196,12 @@ Translation translate_torchtune(const SourceQuestion& question, const Document& 
   if (source.on(early) && !single)
     source.without(early, "with shards the update comes after the backward pass");
   else if (source.on(early))
-    source.put("strategy.update_in_backward", "true", early);
+    source.put("strategy.update_in_backward", true, early);
   if (single && source.around().cluster && source.around().cluster->ranks() > 1)
     source.note(
         "the recipe runs on one GPU, and this machine has more, each with everything: --set "
         "cluster.gpus_per_node=1");
-  source.put("strategy.compile",
-             source.on("compile") || source.on("compile.model") ? "true" : "false", "compile");
+  source.put("strategy.compile", source.on("compile") || source.on("compile.model"), "compile");
   if (source.on("enable_fp8_training"))
     source.put_precision("fp8_recipe_name", source.text("fp8_recipe_name", "tensorwise"));
   source.put_mapped();

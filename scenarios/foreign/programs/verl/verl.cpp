@@ -54,8 +54,8 @@ void read_verl_method(MappedSource& source) {
                      "a reward model without a critic; job.reward_latency says what it takes");
     return;
   }
-  source.put("job.critic", "true", key);
-  if (scored) source.put("job.reward_model", "true", "reward_model.enable");
+  source.put("job.critic", true, key);
+  if (scored) source.put("job.reward_model", true, "reward_model.enable");
   const std::string policy = source.text("actor_rollout_ref.model.path");
   for (const std::string_view other : {"critic.model.path", "reward_model.model.path"})
     if (const std::string model = source.text(other);
@@ -87,9 +87,9 @@ void read_verl_rows(MappedSource& source, bool megatron, std::int64_t rows, std:
                     std::int64_t longest) {
   const std::string padding_key = megatron ? actor_megatron("use_remove_padding")
                                            : "actor_rollout_ref.model.use_remove_padding";
-  if (source.on(padding_key, true)) return source.put("job.pack_rows", std::to_string(rows), key);
+  if (source.on(padding_key, true)) return source.put("job.pack_rows", rows, key);
   source.put("job.batching", "rows", padding_key);
-  source.put("job.pack_length", std::to_string(rows * longest), key,
+  source.put("job.pack_length", rows * longest, key,
              fmt::format("{} rows of {} tokens", rows, longest));
 }
 
@@ -201,7 +201,7 @@ std::int64_t read_verl_prompts(MappedSource& source) {
   }
   const bool one_by_one = program.find("fully_async") != std::string::npos;
   if (at_once == prompts || one_by_one) return prompts;
-  source.put("job.num_unique_prompts_rollout", std::to_string(at_once), at_once_key,
+  source.put("job.num_unique_prompts_rollout", at_once, at_once_key,
              "a step trains on all that is generated");
   return at_once;
 }
@@ -211,8 +211,7 @@ std::int64_t verl_samples(MappedSource& source) {
   constexpr std::string_view key = "actor_rollout_ref.rollout.n_agent";
   const std::int64_t samples = source.whole("actor_rollout_ref.rollout.n", 1, 1, most_tokens),
                      agents = source.whole(key, 1, 1, most_rows);
-  if (agents > 1)
-    source.put("job.num_samples_per_prompt_rollout", std::to_string(samples * agents), key);
+  if (agents > 1) source.put("job.num_samples_per_prompt_rollout", samples * agents, key);
   return samples * agents;
 }
 
@@ -251,8 +250,7 @@ void read_verl_batch(MappedSource& source, bool megatron) {
     if (!megatron && !by_tokens && !newer) check_mini_batches(source, batch);
   }
   if (by_tokens)
-    source.put("job.pack_length", std::to_string(std::max(tokens * shared * ring, longest)),
-               tokens_key);
+    source.put("job.pack_length", std::max(tokens * shared * ring, longest), tokens_key);
   else if (all_rows > 0)  // of all learners together, as older releases count them
     read_verl_rows(source, megatron, std::max<std::int64_t>(all_rows / batches, 1), all_rows_key,
                    longest);
@@ -260,8 +258,7 @@ void read_verl_batch(MappedSource& source, bool megatron) {
     read_verl_rows(source, megatron, said, rows_key, longest);
   if (const std::int64_t steps = source.whole("trainer.total_training_steps", 0, 0, 1'000'000'000);
       steps > 0)
-    source.put("job.total_episodes", std::to_string(steps * prompts * samples),
-               "trainer.total_training_steps");
+    source.put("job.total_episodes", steps * prompts * samples, "trainer.total_training_steps");
 }
 
 // A frozen model runs along where something is compared with it.
@@ -272,12 +269,12 @@ void read_reference(MappedSource& source, bool old) {
                                    old && !source.says("algorithm.use_kl_in_reward"));
   const bool parked = source.on("actor_rollout_ref.ref.fsdp_config.param_offload") ||
                       source.on("actor_rollout_ref.ref.megatron.param_offload");
-  source.put("job.load_ref_policy", in_loss || in_reward ? "true" : "false",
+  source.put("job.load_ref_policy", in_loss || in_reward,
              in_loss || !in_reward ? actor_key("use_kl_loss") : "algorithm.use_kl_in_reward");
   // FSDP's own offload has it on the host already.
   const bool there = source.on(actor_key("fsdp_config.offload_policy"));
   if (parked && !there && (in_loss || in_reward))
-    source.put("job.park_reference", "true", "actor_rollout_ref.ref.fsdp_config.param_offload");
+    source.put("job.park_reference", true, "actor_rollout_ref.ref.fsdp_config.param_offload");
 }
 
 // Megatron's own settings say what it computes again; the key of models is for FSDP.
@@ -310,7 +307,7 @@ void read_verl_adapter(MappedSource& source, bool megatron) {
   if (megatron || said.empty()) modules = {"all-linear"};
   put_adapter(source,
               {.rank_key = rank_key, .modules_key = modules_key, .rank = rank, .modules = modules});
-  if (!megatron || !merged) source.put("job.sync_adapters", "true", rank_key);
+  if (!megatron || !merged) source.put("job.sync_adapters", true, rank_key);
 }
 
 void read_verl_learners(MappedSource& source, bool megatron) {
@@ -319,8 +316,7 @@ void read_verl_learners(MappedSource& source, bool megatron) {
   for (const std::string_view kind : {"fsdp_config", "megatron"})
     for (const std::string_view what : {"param_offload", "optimizer_offload"})
       parked = source.on(actor_key(fmt::format("{}.{}", kind, what))) || parked;
-  source.put("job.park_learners", parked ? "true" : "false",
-             actor_key(fmt::format("{}.optimizer_offload", block)));
+  source.put("job.park_learners", parked, actor_key(fmt::format("{}.optimizer_offload", block)));
   const auto degree = [&](std::string_view key) {
     return source.whole(actor_megatron(fmt::format("{}_model_parallel_size", key)), 1, 1,
                         most_ranks);
@@ -360,10 +356,9 @@ void read_verl_learners(MappedSource& source, bool megatron) {
   const bool some = shard > 0 && (!cluster || shard < static_cast<std::int64_t>(cluster->ranks()));
   source.put("strategy.zero", some ? "hsdp" : "fsdp",
              some ? actor_key("fsdp_config.fsdp_size") : actor_key("strategy"));
-  if (some)
-    source.put("strategy.fsdp.shard", std::to_string(shard), actor_key("fsdp_config.fsdp_size"));
+  if (some) source.put("strategy.fsdp.shard", shard, actor_key("fsdp_config.fsdp_size"));
   if (!reshard)
-    source.put("strategy.fsdp.reshard_after_forward", "false",
+    source.put("strategy.fsdp.reshard_after_forward", false,
                actor_key("fsdp_config.reshard_after_forward"));
   put_model_dtype(source, actor_key("fsdp_config.model_dtype"));
   if (const std::string policy = actor_key("fsdp_config.offload_policy"); source.on(policy)) {

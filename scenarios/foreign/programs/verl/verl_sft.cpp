@@ -73,8 +73,7 @@ void put_micro_batch(MappedSource& source, bool by_tokens, std::int64_t parts,
   std::int64_t taken =
       std::clamp<std::int64_t>(dynamic ? tokens * shared / longest : said, 1, rows);
   while (rows % taken != 0) --taken;
-  source.put("job.micro_batch", std::to_string(taken),
-             dynamic ? "data.max_token_len_per_gpu" : rows_key,
+  source.put("job.micro_batch", taken, dynamic ? "data.max_token_len_per_gpu" : rows_key,
              dynamic ? fmt::format("full rows in {} tokens", tokens * shared) : "");
 }
 
@@ -106,7 +105,7 @@ void put_length_of_run(MappedSource& source) {
   const double epochs = source.number("trainer.total_epochs", 4, 0, 1e6);
   const std::int64_t steps = source.whole("trainer.total_training_steps", 0, 0, 1'000'000'000);
   if (steps > 0)
-    source.put("job.optimizer_steps", std::to_string(steps), "trainer.total_training_steps");
+    source.put("job.optimizer_steps", steps, "trainer.total_training_steps");
   else
     source.put("job.epochs", fmt::format("{}", epochs), "trainer.total_epochs");
   const bool right = source.text("data.pad_mode", "no_padding") == "right";
@@ -132,7 +131,7 @@ Translation translate_verl_sft(const SourceQuestion& question, const Document& d
   source.look_around();
   source.put_stack(megatron ? "stacks_of_megatron" : "stacks");
   source.put("job.method", "sft", "");
-  source.put("job.packing", "false", "", "rows without padding");
+  source.put("job.packing", false, "", "rows without padding");
   const LearnersOfSource degrees = degrees_of(source);
   const std::int64_t shared = source.whole(
       engines ? engine_key("ulysses_sequence_parallel_size") : "ulysses_sequence_parallel_size", 1,
