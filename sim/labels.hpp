@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/base/member_words.hpp"
+
 namespace stepsim {
 
 enum class OpKind : std::uint8_t {
@@ -16,8 +18,7 @@ enum class OpKind : std::uint8_t {
   delay,       // time that passes and occupies nothing
   join,        // an instant: all predecessors are done
 };
-inline constexpr std::array<std::string_view, 7> op_kind_names{
-    "compute", "host", "collective", "transfer", "cpu", "delay", "join"};
+inline constexpr auto op_kind_names = words_through<OpKind::join>();
 
 // Program order on a stream is a dependency.
 enum class Stream : std::uint8_t {
@@ -34,9 +35,7 @@ enum class Stream : std::uint8_t {
   drive_in,  // what a rank reads from its node's drives
   drive_out,
 };
-inline constexpr std::array<std::string_view, 12> stream_names{
-    "host", "compute",  "gather", "reduce", "all_to_all", "h2d",
-    "d2h",  "replicas", "tensor", "stages", "drive_in",   "drive_out"};
+inline constexpr auto stream_names = words_through<Stream::drive_out>();
 
 enum class Phase : std::uint8_t {
   load,
@@ -49,8 +48,7 @@ enum class Phase : std::uint8_t {
   save,
   other
 };
-inline constexpr std::array<std::string_view, 9> phase_names{
-    "load", "forward", "recompute", "backward", "optimizer", "sync", "generate", "save", "other"};
+inline constexpr auto phase_names = words_through<Phase::other>();
 
 // A cause is the mechanism that an operation exists for. A report divides the step by these, and an
 // idealisation sets the cost of one of them to zero.
@@ -76,11 +74,7 @@ enum class Cause : std::uint8_t {
   pipeline_bubble,  // nothing is done: a stage waits for another one
   other,
 };
-inline constexpr std::array<std::string_view, 20> cause_names{
-    "compute",         "recompute",         "launch",         "module_hooks",    "gather_bytes",
-    "gather_latency",  "gradient_reduce",   "moe_all_to_all", "routing_sync",    "offload_transfer",
-    "cpu_optimizer",   "optimizer",         "weight_sync",    "generation",      "checkpoint_save",
-    "tensor_parallel", "sequence_parallel", "stage_transfer", "pipeline_bubble", "other"};
+inline constexpr auto cause_names = words_through<Cause::other>();
 
 inline constexpr std::size_t cause_count = cause_names.size();
 constexpr std::size_t index(Cause cause) {

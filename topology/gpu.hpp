@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "sim/base/member_words.hpp"
 
 namespace stepsim {
 
 // Types that a GPU's units multiply, sums in 32 bits. fp16 runs as bf16 does.
 enum class ProductType : std::uint8_t { bf16, tf32, fp8, fp4, fp32 };
-inline constexpr std::array<std::string_view, 5> product_type_names{"bf16", "tf32", "fp8", "fp4",
-                                                                    "fp32"};
+inline constexpr auto product_type_names = words_through<ProductType::fp32>();
 
 // A tile is what one unit of a GPU works off of a matrix product at a time.
 struct Tile {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "sim/base/member_words.hpp"
 #include "topology/communication.hpp"
 
 namespace stepsim {
 
 enum class PartKind : std::uint8_t { gpu, nvswitch, pcie_switch, nic, socket, dram, nvme };
-inline constexpr std::array<std::string_view, 7> part_names{
-    "gpu", "nvswitch", "pcie_switch", "nic", "socket", "dram", "nvme"};
+inline constexpr auto part_names = words_through<PartKind::nvme>();
 constexpr std::string_view to_text(PartKind kind) {
   return part_names[static_cast<std::size_t>(kind)];
 }

@@ -232,9 +232,7 @@ std::string Table::choice(std::string_view key, const std::vector<std::string>& 
   }
   for (const std::string& word : all_of(*node))
     if (!holds(allowed, word))
-      notes_->add(node->line, path_of(key),
-                  fmt::format("expected {}, found \"{}\"{}", one_of(allowed), word,
-                              did_you_mean(word, allowed)));
+      notes_->add(node->line, path_of(key), expected_one_of(allowed, word));
   return node->scalar;
 }
 

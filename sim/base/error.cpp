@@ -174,4 +174,9 @@ std::string one_of(std::span<const std::string> candidates) {
   return text;
 }
 
+std::string expected_one_of(std::span<const std::string> candidates, std::string_view found) {
+  return fmt::format("expected {}, found \"{}\"{}", one_of(candidates), found,
+                     did_you_mean(found, candidates));
+}
+
 }  // namespace stepsim

@@ -58,4 +58,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
 // Writes "a, b or c".
 std::string one_of(std::span<const std::string> candidates);
 
+// Writes "expected a, b or c, found "d" (did you mean "c"?)".
+std::string expected_one_of(std::span<const std::string> candidates, std::string_view found);
+
 }  // namespace stepsim

@@ -125,9 +125,7 @@ struct Settler {
       names.emplace_back(each.name);
       if (each.name == grade) constant.grade = each.grade;
     }
-    if (!holds(names, grade))
-      problem("grade", fmt::format("expected {}, found \"{}\"{}", one_of(names), grade,
-                                   did_you_mean(grade, names)));
+    if (!holds(names, grade)) problem("grade", expected_one_of(names, grade));
   }
 
   std::string stated() const {

@@ -42,8 +42,7 @@ std::vector<Enum> read_members(const Table& table, std::string_view key,
     if (const auto member = member_of<Enum>(words, word))
       members.push_back(*member);
     else
-      table.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(texts_of(words)), word,
-                                     did_you_mean(word, texts_of(words))));
+      table.problem(key, expected_one_of(texts_of(words), word));
   }
   return members;
 }

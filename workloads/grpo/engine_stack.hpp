@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "sim/base/member_words.hpp"
 #include "topology/catalog.hpp"
 #include "topology/gpu.hpp"
 #include "workloads/strategy/stack.hpp"
@@ -24,8 +25,7 @@ inline constexpr std::array<std::string_view, 2> mixed_reads_names{"shared", "pe
 // has prompts or answers; whole_batches: all that was given at once is one batch of padded rows,
 // which goes on until the last of them is done.
 enum class StepOrder : std::uint8_t { mixed, prompts_first, whole_batches };
-inline constexpr std::array<std::string_view, 3> step_order_names{"mixed", "prompts_first",
-                                                                  "whole_batches"};
+inline constexpr auto step_order_names = words_through<StepOrder::whole_batches>();
 
 // This says where states of layers without attention are. pages: in blocks of the cache, each of as
 // many layers as the rarer kind has; a block holds so many tokens that keys and values of a layer

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/member_words.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim {
@@ -21,8 +22,7 @@ namespace stepsim {
 // while engines load the one before. files: the first learner writes a checkpoint, which engines
 // read. Engines stand still meanwhile.
 enum class SyncProtocol : std::uint8_t { v1, v2, v3, buckets, host_buckets, files };
-inline constexpr std::array<std::string_view, 6> sync_protocol_names{
-    "v1", "v2", "v3", "buckets", "host_buckets", "files"};
+inline constexpr auto sync_protocol_names = words_through<SyncProtocol::files>();
 
 enum class SyncBackend : std::uint8_t { nccl, gloo };
 inline constexpr std::array<std::string_view, 2> sync_backend_names{"nccl", "gloo"};
@@ -48,8 +48,7 @@ enum class Batching : std::uint8_t { packs, shares, rows };
 inline constexpr std::array<std::string_view, 3> batching_names{"packs", "shares", "rows"};
 
 enum class LengthKind : std::uint8_t { fixed, lognormal, empirical };
-inline constexpr std::array<std::string_view, 3> length_kind_names{"fixed", "lognormal",
-                                                                   "empirical"};
+inline constexpr auto length_kind_names = words_through<LengthKind::empirical>();
 
 // This says in how many bits an engine keeps its weights, or keys and values. fp8 weights are
 // multiplied in 8 bits where the GPU can.

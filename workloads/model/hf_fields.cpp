@@ -133,8 +133,7 @@ void read_layer_types(const Table& table, Model& model) {
   std::vector<bool> full;
   for (const std::string& type : table.texts("layer_types")) {
     if (std::find(known.begin(), known.end(), type) == known.end()) {
-      table.problem("layer_types", fmt::format("expected {}, found \"{}\"{}", one_of(known), type,
-                                               did_you_mean(type, known)));
+      table.problem("layer_types", expected_one_of(known, type));
       return;
     }
     full.push_back(type == known.front());
@@ -162,8 +161,7 @@ void set_kinds(const Table& table, std::string_view key, Model& model,
     const auto found = std::find_if(words.begin(), words.end(),
                                     [&](const MixesWord& each) { return each.word == type; });
     if (found == words.end()) {
-      table.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), type,
-                                     did_you_mean(type, known)));
+      table.problem(key, expected_one_of(known, type));
       return;
     }
     mixes.push_back(found->mixes);

@@ -9,11 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/member_words.hpp"
+
 namespace stepsim {
 
 enum class TensorClass : std::uint8_t { dense, expert, embedding, norm };
-inline constexpr std::array<std::string_view, 4> tensor_class_names{"dense", "expert", "embedding",
-                                                                    "norm"};
+inline constexpr auto tensor_class_names = words_through<TensorClass::norm>();
 
 // Queries, keys and values that come out of narrow ones, as DeepSeek has it: keys and values of a
 // token out of one vector of `width`, and one part of the keys, with positions, that all heads
@@ -133,8 +134,7 @@ inline std::string_view mixer_name(const Mixer& mixer) {
 }
 
 enum class Positions : std::uint8_t { rotary, learned, alibi, none };
-inline constexpr std::array<std::string_view, 4> positions_names{"rotary", "learned", "alibi",
-                                                                 "none"};
+inline constexpr auto positions_names = words_through<Positions::none>();
 
 // This says where a layer has its norms: before attention and feed-forward, behind them, at both
 // ends, or one before the layer, whose result both read.

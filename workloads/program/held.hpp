@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/base/member_words.hpp"
 #include "sim/labels.hpp"
 
 namespace stepsim {
@@ -46,18 +47,7 @@ enum class Held : std::uint8_t {
   saved_part,
   saved_model,
 };
-inline constexpr std::array<std::string_view, 32> held_names{
-    "parameters",     "cast_weights",     "reference",
-    "persistent",     "secondary",        "master_weights",
-    "optimizer",      "gradients",        "own_gradients",
-    "fp32_gradients", "bucket",           "update_copy",
-    "offload_buffer", "swap_buffers",     "parameter_buffers",
-    "activations",    "checkpoints",      "activation_gradients",
-    "temporary",      "gathered",         "arrived",
-    "reduce_input",   "gradient_copy",    "flat_gradient",
-    "fp32_gradient",  "update_temporary", "stage_buffers",
-    "checkpoint",     "whole_module",     "optimizer_temporary",
-    "saved_part",     "saved_model"};
+inline constexpr auto held_names = words_through<Held::saved_model>();
 static_assert(held_names.size() == static_cast<std::size_t>(Held::saved_model) + 1);
 constexpr std::string_view to_text(Held held) {
   return name_of(held_names, held);

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "sim/base/member_words.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
 
 // Sides of tensors and of products; `rank` is strategy.lora.rank, or the side of a method's blocks.
 enum class AdapterSide : std::uint8_t { tokens, in, out, rank, one };
-inline constexpr std::array<std::string_view, 5> adapter_side_names{"tokens", "in", "out", "rank",
-                                                                    "one"};
+inline constexpr auto adapter_side_names = words_through<AdapterSide::one>();
 
 using AdapterSides = std::vector<AdapterSide>;
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/base/member_words.hpp"
+
 namespace stepsim {
 
 enum class MoeKernel : std::uint8_t {
@@ -18,9 +20,7 @@ enum class MoeKernel : std::uint8_t {
   all_experts,       // every token through every expert
   single_fp32,       // a product of each expert in 32 bits, out of stacked weights
 };
-inline constexpr std::array<std::string_view, 9> moe_kernel_names{
-    "loop",      "grouped",          "megablocks",  "padded",     "tutel",
-    "deepspeed", "deepspeed_einsum", "all_experts", "single_fp32"};
+inline constexpr auto moe_kernel_names = words_through<MoeKernel::single_fp32>();
 // Tokens go into slots of fixed capacity, and DeepSpeed keeps the experts' gradients apart.
 constexpr bool has_slots(MoeKernel kernel) {
   return kernel == MoeKernel::tutel || kernel == MoeKernel::deepspeed ||
@@ -38,8 +38,7 @@ enum class Dispatcher : std::uint8_t {
   deepep,      // kernels that send one copy to each node, and there one to each rank
   hybridep,    // the same into buffers of fixed size: the host need not know how much comes
 };
-inline constexpr std::array<std::string_view, 3> dispatcher_names{"all_to_all", "deepep",
-                                                                  "hybridep"};
+inline constexpr auto dispatcher_names = words_through<Dispatcher::hybridep>();
 constexpr bool sends_once(Dispatcher dispatcher) {
   return dispatcher != Dispatcher::all_to_all;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/member_words.hpp"
 #include "workloads/strategy/adapter_method.hpp"
 #include "workloads/strategy/weight_format.hpp"
 
@@ -25,8 +26,7 @@ inline constexpr std::array<std::string_view, 2> lora_frozen_names{"bf16", "fp32
 // This says in which type adapters are kept and multiplied: in 16 bits; in 32, cast for products in
 // 16 by autocast; in 32, multiplied by TF32 or in 32 bits.
 enum class AdapterType : std::uint8_t { bf16, autocast, tf32, fp32 };
-inline constexpr std::array<std::string_view, 4> adapter_type_names{"bf16", "autocast", "tf32",
-                                                                    "fp32"};
+inline constexpr auto adapter_type_names = words_through<AdapterType::fp32>();
 // Adapters are modules of their own, or run inside one function with their frozen matrices.
 enum class AdapterKernels : std::uint8_t { modules, fused };
 inline constexpr std::array<std::string_view, 2> adapter_kernels_names{"modules", "fused"};

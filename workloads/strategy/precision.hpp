@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "sim/base/member_words.hpp"
 #include "topology/catalog.hpp"
 #include "topology/gpu.hpp"
 
@@ -17,8 +18,7 @@ namespace stepsim {
 // Matrices whose products may run in a type of their own. The core of attention, routers,
 // embeddings and adapters stay in 16 bits.
 enum class Products : std::uint8_t { attention, feed_forward, experts, head };
-inline constexpr std::array<std::string_view, 4> products_names{"attention", "feed_forward",
-                                                                "experts", "head"};
+inline constexpr auto products_names = words_through<Products::head>();
 
 // This is read from workloads/precisions/NAME.yaml.
 struct Precision {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/base/member_words.hpp"
+
 namespace stepsim {
 
 enum class LayerPart : std::uint8_t {
@@ -17,8 +19,7 @@ enum class LayerPart : std::uint8_t {
   shared_experts,  // the expert that every token meets
   none,
 };
-inline constexpr std::array<std::string_view, 7> module_names{
-    "core_attn", "layernorm", "moe_act", "mla_up_proj", "mlp", "moe", "shared_experts"};
+inline constexpr auto module_names = words_through<LayerPart::shared_experts>();
 
 struct RecomputedModules {
   std::array<bool, module_names.size()> chosen{true};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "sim/base/member_words.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/strategy/job.hpp"
 #include "workloads/strategy/operators.hpp"
@@ -24,21 +25,18 @@ enum class MemoryKind : std::uint8_t {
   device,     // all that the device has lost, as nvidia-smi shows it
   unsaid,     // what is needed: reserved, and libraries
 };
-inline constexpr std::array<std::string_view, 3> memory_kind_names{"allocated", "reserved",
-                                                                   "device"};
+inline constexpr auto memory_kind_names = words_through<MemoryKind::device>();
 
 // This says how linear layers run that ranks share. Megatron's run their collectives beside the
 // products of the backward pass. DTensor's run them in between, and copy what they collect or
 // scatter, since the tokens of a row are no outermost dimension. Others are in between and sum
 // whole tensors up.
 enum class TensorLayers : std::uint8_t { plain, overlapped, dtensor };
-inline constexpr std::array<std::string_view, 3> tensor_layers_names{"plain", "overlapped",
-                                                                     "dtensor"};
+inline constexpr auto tensor_layers_names = words_through<TensorLayers::dtensor>();
 
 // Ways to split a step that users of a stack have.
 enum class Split : std::uint8_t { tensor, ring, ulysses, stages, experts };
-inline constexpr std::array<std::string_view, 5> split_names{"tensor", "ring", "ulysses", "stages",
-                                                             "experts"};
+inline constexpr auto split_names = words_through<Split::experts>();
 
 // A stack's users choose among these: keys of a scenario with their values, and ways to split.
 struct StackChoices {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/base/member_words.hpp"
 #include "workloads/strategy/expert_strategy.hpp"
 #include "workloads/strategy/lora.hpp"
 #include "workloads/strategy/offload.hpp"
@@ -38,8 +39,7 @@ enum class Checkpointing : std::uint8_t {
   operators,  // all but attention and every second matrix product, as torchtitan does
   full,       // the whole layer, from its input
 };
-inline constexpr std::array<std::string_view, 4> checkpointing_names{"none", "selective",
-                                                                     "operators", "full"};
+inline constexpr auto checkpointing_names = words_through<Checkpointing::full>();
 
 enum class CrossEntropy : std::uint8_t {
   logits,       // PyTorch's, over a copy of all logits in 32 bits
@@ -53,9 +53,7 @@ enum class CrossEntropy : std::uint8_t {
   chunks,       // an eighth of the tokens after the other, over logits in 16 bits
   head_chunks,  // the same, each behind its part of the head
 };
-inline constexpr std::array<std::string_view, 10> cross_entropy_names{
-    "logits",   "logits_16", "logits_32", "kernel", "kernel_32",
-    "in_place", "fused",     "words_32",  "chunks", "head_chunks"};
+inline constexpr auto cross_entropy_names = words_through<CrossEntropy::head_chunks>();
 
 enum class AttentionKernel : std::uint8_t {
   flash,           // knows where documents end
@@ -66,8 +64,7 @@ enum class AttentionKernel : std::uint8_t {
   flex,            // a compiled kernel that knows documents
   eager,           // all pairs in memory, operator by operator
 };
-inline constexpr std::array<std::string_view, 7> attention_names{
-    "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
+inline constexpr auto attention_names = words_through<AttentionKernel::eager>();
 
 // This is the type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
 enum class GradientType : std::uint8_t { bf16, fp32 };

@@ -12,6 +12,7 @@
 #include "analysis/studies/plan/plan_space.hpp"
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/sweep/sweep_table.hpp"
+#include "sim/base/member_words.hpp"
 #include "sim/process/worker.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/step/least_step.hpp"
@@ -21,8 +22,7 @@ namespace stepsim {
 // The goal is what is to be least: the time of a step, that times its GPUs, the memory of a GPU, or
 // the energy of a step.
 enum class PlanGoal : std::uint8_t { time, cost, memory, energy };
-inline constexpr std::array<std::string_view, 4> plan_goal_names{"time", "cost", "memory",
-                                                                 "energy"};
+inline constexpr auto plan_goal_names = words_through<PlanGoal::energy>();
 
 struct PlanSearch {
   Catalogue data;

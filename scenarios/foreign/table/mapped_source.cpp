@@ -384,8 +384,7 @@ void MappedSource::put_mapped(const MappedKey& key) {
   std::vector<std::string> known;
   for (const ForeignWords* words : {&key.words, &key.near})
     for (const auto& [theirs, ours] : *words) known.push_back(theirs);
-  problem(key.theirs, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                  did_you_mean(said, known)));
+  problem(key.theirs, expected_one_of(known, said));
 }
 
 void MappedSource::look_around() {

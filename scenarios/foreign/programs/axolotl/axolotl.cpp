@@ -49,8 +49,7 @@ const RlMethod* read_axolotl_method(MappedSource& source) {
   source.problem("rl", holds(others, std::string_view(said))
                            ? fmt::format("{} of an Axolotl file is not read yet; expected {}", said,
                                          one_of(known))
-                           : fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                         did_you_mean(said, known)));
+                           : expected_one_of(known, said));
   return &methods.front();
 }
 
@@ -343,9 +342,7 @@ void put_adapters(MappedSource& source, const ShardingFacts& sharding) {
   const std::string adapter = word_at(source, "adapter");
   if (adapter.empty()) return;
   const std::vector<std::string> known{"lora", "qlora"};
-  if (!holds(known, adapter))
-    return source.problem("adapter", fmt::format("expected {}, found \"{}\"{}", one_of(known),
-                                                 adapter, did_you_mean(adapter, known)));
+  if (!holds(known, adapter)) return source.problem("adapter", expected_one_of(known, adapter));
   const bool linear = source.on("lora_target_linear"), quantised = source.on("load_in_4bit");
   if (adapter == "qlora" && source.says("load_in_4bit") && !quantised)
     source.problem("load_in_4bit", "Axolotl has no qlora without it");

@@ -201,8 +201,7 @@ std::string described_neox(MappedSource& source, std::int64_t tensor) {
   if (source.whole("moe_num_experts", 1, 1, 1024) > 1)
     source.problem("moe_num_experts", "gpt-neox's own experts are not modelled");
   if (!holds(known, positions)) {
-    source.problem("pos_emb", fmt::format("expected {}, found \"{}\"{}", one_of(known), positions,
-                                          did_you_mean(positions, known)));
+    source.problem("pos_emb", expected_one_of(known, positions));
     return "";
   }
   NeoxEntries entries;
@@ -281,9 +280,7 @@ void put_neox_batch(MappedSource& source) {
 void put_neox_job(MappedSource& source) {
   const std::vector<std::string> known{"normal", "dpo", "kto", "rm"};
   const std::string way = source.text("train_impl", "normal");
-  if (!holds(known, way))
-    return source.problem("train_impl", fmt::format("expected {}, found \"{}\"{}", one_of(known),
-                                                    way, did_you_mean(way, known)));
+  if (!holds(known, way)) return source.problem("train_impl", expected_one_of(known, way));
   if (!source.says("seq_length")) source.problem("seq_length", "is missing");
   const bool pairs = way == "dpo" || way == "rm";
   source.put("job.method", way == "normal" ? "sft" : way == "kto" ? "kto" : "dpo", "train_impl");

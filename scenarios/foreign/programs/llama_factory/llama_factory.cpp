@@ -26,8 +26,7 @@ HfTraining stage_of(const SourceQuestion& question, const Document& document) {
   const bool other = stage == "ppo";
   throw UserError({{question.file, origin ? origin->line : 0, "stage",
                     other ? fmt::format("{} is not read yet; expected {}", stage, one_of(known))
-                          : fmt::format("expected {}, found \"{}\"{}", one_of(known), stage,
-                                        did_you_mean(stage, known))}});
+                          : expected_one_of(known, stage)}});
 }
 
 // Its third trainer is another program.
@@ -62,8 +61,7 @@ void read_factory_kernels(TrainerReader& reader, bool liger) {
   const Table words = source.facts().table("attention");
   const std::vector<std::string> known = words.keys();
   if (std::find(known.begin(), known.end(), said) == known.end()) {
-    source.problem("flash_attn", fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                             did_you_mean(said, known)));
+    source.problem("flash_attn", expected_one_of(known, said));
   } else {
     const std::string kernel = words.text(said);
     const bool masked = kernel == "sdpa" && source.on("neat_packing");
@@ -87,9 +85,7 @@ void read_factory_adapter(TrainerReader& reader) {
   const std::string type = source.text("finetuning_type", "lora");
   const std::vector<std::string> known{"full", "lora", "freeze"};
   if (std::find(known.begin(), known.end(), type) == known.end())
-    return source.problem(
-        "finetuning_type",
-        fmt::format("expected {}, found \"{}\"{}", one_of(known), type, did_you_mean(type, known)));
+    return source.problem("finetuning_type", expected_one_of(known, type));
   if (type == "freeze")
     return source.problem("finetuning_type",
                           "freeze trains the last layers alone, which is not modelled; full and "

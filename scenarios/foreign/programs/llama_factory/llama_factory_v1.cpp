@@ -74,8 +74,7 @@ ShardingFacts read_v1_sharding(MappedSource& source) {
   }
   if (said == "deepspeed") return put_deepspeed_file(source, "dist_config.config_file", file);
   if (std::find(known.begin(), known.end(), said) == known.end())
-    source.problem(sharding_key, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                             did_you_mean(said, known)));
+    source.problem(sharding_key, expected_one_of(known, said));
   const ShardingFacts sharding = put_fsdp(source, {.key = sharding_key,
                                                    .version = "2",
                                                    .reshard = in_small_letters(reshard),
@@ -95,8 +94,7 @@ void read_v1_adapter(MappedSource& source) {
   std::vector<std::string> modules = words_at(source, "peft_config.target_modules");
   if (said.empty()) return;
   if (std::find(known.begin(), known.end(), said) == known.end())
-    return source.problem(adapter_key, fmt::format("expected {}, found \"{}\"{}", one_of(known),
-                                                   said, did_you_mean(said, known)));
+    return source.problem(adapter_key, expected_one_of(known, said));
   if (said == "freeze")
     return source.without(adapter_key, "all parameters have gradients and states");
   if (modules.empty()) modules = {"all"};

@@ -331,9 +331,7 @@ void put_recomputing(MappedSource& source, const RecomputeKeys& keys, const std:
   if (list.starts_with('[')) modules = source.texts(keys.modules);
   const std::vector<std::string> known{"none", "selective", "full"};
   if (std::find(known.begin(), known.end(), said) == known.end())
-    return source.problem(
-        keys.granularity,
-        fmt::format("expected {}, found \"{}\"{}", one_of(known), said, did_you_mean(said, known)));
+    return source.problem(keys.granularity, expected_one_of(known, said));
   source.put("strategy.checkpointing", said, keys.granularity);
   if (said == "selective")
     source.put("strategy.recompute_modules", fmt::format("[{}]", fmt::join(modules, ", ")),

@@ -26,8 +26,7 @@ HfTraining swift_training_of(const SourceQuestion& question, const Document& doc
   const bool other = type == "ppo" || type == "gkd";
   throw UserError({{question.file, origin ? origin->line : 0, "rlhf_type",
                     other ? fmt::format("{} is not read yet; expected {}", type, one_of(known))
-                          : fmt::format("expected {}, found \"{}\"{}", one_of(known), type,
-                                        did_you_mean(type, known))}});
+                          : expected_one_of(known, type)}});
 }
 
 void read_swift_adapter(TrainerReader& reader) {

@@ -117,9 +117,7 @@ void read_slime_method(MappedSource& source, std::int64_t updates) {
   const std::vector<std::string> known{
       "grpo", "gspo", "cispo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "ppo"};
   const std::string said = source.text(key, "grpo"), kind = source.text(loss, "policy_loss");
-  if (!holds(known, said))
-    source.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                    did_you_mean(said, known)));
+  if (!holds(known, said)) source.problem(key, expected_one_of(known, said));
   if (kind == "sft_loss")
     source.problem(loss,
                    "sft_loss: supervised training of slime is not read yet, as a step takes "

@@ -130,8 +130,7 @@ void read_checkpointing(MappedSource& source) {
   const std::vector<std::string> known{"none", "selective", "full", "memory_budget"};
   const std::string mode = source.text(key, "selective"), option = source.text(option_key, "2");
   if (std::find(known.begin(), known.end(), mode) == known.end())
-    return source.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), mode,
-                                           did_you_mean(mode, known)));
+    return source.problem(key, expected_one_of(known, mode));
   if (mode == "memory_budget") {
     source.without(key, "a share of activations that the compiler chooses: none is computed again");
     return source.put("strategy.checkpointing", "none", key);
@@ -176,8 +175,7 @@ std::string schedule_of(MappedSource& source) {
   }
   std::vector<std::string> known = own.keys();
   for (std::string& each : near.keys()) known.push_back(std::move(each));
-  source.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                  did_you_mean(said, known)));
+  source.problem(key, expected_one_of(known, said));
   return own.text("1F1B");
 }
 

@@ -45,8 +45,7 @@ void read_verl_method(MappedSource& source) {
                                        "optimal_token_baseline"};
   const std::string said = source.text(key, "gae");
   if (std::find(known.begin(), known.end(), said) == known.end())
-    source.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                    did_you_mean(said, known)));
+    source.problem(key, expected_one_of(known, said));
   const bool scored = source.on("reward_model.enable");
   if (said != "gae") {
     if (scored)
