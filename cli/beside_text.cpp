@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "analysis/studies/anchor/anchoring.hpp"
+#include "cli/screen.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -19,28 +22,17 @@ struct Compared {
   bool inside() const { return likely && likely->low <= *seen && *seen <= likely->high; }
 };
 
-// A progress bar counts optimizer steps with most trainers, and micro-batches in a bare loop: its
-// length tells.
-bool counts_micro_batches(const TrainerLog& log, const Prediction& p) {
-  if (!log.total || !p.length || p.length->iterations == p.length->optimizer_steps) return false;
-  const auto off = [&](double count) { return std::abs(std::log(*log.total / count)); };
-  return off(p.length->iterations) < off(p.length->optimizer_steps);
-}
-
 Compared compared(const TrainerLog& log, const Prediction& p,
                   const std::optional<Interval>& interval) {
   Compared result;
-  result.micro_batches = counts_micro_batches(log, p);
-  const double parts = result.micro_batches && p.iterations_per_second > 0
-                           ? p.step_time.value * p.iterations_per_second
-                           : 1;
+  const SeenRun seen = seen_run(log, p);
+  const double parts = seen.parts;
+  result.micro_batches = seen.micro_batches;
   result.predicted = p.step_time.value / parts;
   if (interval) result.likely = {interval->step_time.low / parts, interval->step_time.high / parts};
   if (p.length)
     result.total = result.micro_batches ? p.length->iterations : p.length->optimizer_steps;
-  result.seen = log.seconds_per_step;
-  if (!result.seen && log.tokens_per_second_per_gpu)
-    result.seen = result.predicted * p.tokens_per_second_per_gpu / *log.tokens_per_second_per_gpu;
+  if (seen.step_time) result.seen = *seen.step_time / parts;
   return result;
 }
 
@@ -102,7 +94,12 @@ std::string beside_text(const std::optional<TrainerLog>& log, const Prediction& 
   if (log->memory)
     text += fmt::format("             {} of a GPU in the run, {} predicted\n",
                         to_text(Bytes{*log->memory}), to_text(Bytes{p.memory.needed()}));
-  return text + length_text(*log, c) + left_text(*log, c);
+  text += length_text(*log, c) + left_text(*log, c);
+  if (c.seen || log->memory)
+    text +=
+        "             let all answers follow it: `stepsim anchor`; what may be wrong with it: "
+        "`stepsim diagnose`\n";
+  return text;
 }
 
 Record beside_record(const std::optional<TrainerLog>& log, const Prediction& p,

@@ -32,6 +32,8 @@ int memory_command(const CommandLine& line);
 int sweep_command(const CommandLine& line);
 int plan_command(const CommandLine& line);
 int merge_command(const CommandLine& line);
+int anchor_command(const CommandLine& line);
+int diagnose_command(const CommandLine& line);
 int explain_command(const CommandLine& line);
 int diff_command(const CommandLine& line);
 int check_command(const CommandLine& line);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 bool holds_data(const std::string& folder) {
   std::error_code failed;
   return std::ranges::any_of(
-      std::array{"topology", "workloads", "scenarios", "claims"},
+      std::array{"topology", "workloads", "scenarios", "claims", "anchors"},
       [&](const char* part) { return fs::is_directory(fs::path(folder) / part, failed); });
 }
 
@@ -49,7 +49,8 @@ std::string hub_folder() {
 void require_data(const std::string& folder) {
   if (!holds_data(folder))
     throw UserError(
-        {{folder, 0, "", "has none of the folders topology/, workloads/, scenarios/ and claims/"}});
+        {{folder, 0, "",
+          "has none of the folders topology/, workloads/, scenarios/, claims/ and anchors/"}});
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ Records search_sample();
 Records plan_sample();
 Records validate_sample();
 Records rows_sample();
+Records anchored_rows_sample();
+Records anchor_sample();
+Records diagnosis_sample();
 Records collective_sample();
 Records compare_sample();
 Records kernels_sample();
@@ -52,6 +55,13 @@ inline constexpr ResultKind validate_kind{"validate", 1, "`stepsim validate`: me
                                           validate_sample};
 inline constexpr ResultKind rows_kind{"rows", 1, "`stepsim validate --rows`: measured tables",
                                       rows_sample};
+inline constexpr ResultKind anchored_rows_kind{
+    "anchored_rows", 1, "`stepsim validate --rows --anchored`: rows anchored on one another",
+    anchored_rows_sample};
+inline constexpr ResultKind anchor_kind{"anchor", 1, "`stepsim anchor`: what a measured run says",
+                                        anchor_sample};
+inline constexpr ResultKind diagnosis_kind{
+    "diagnosis", 1, "`stepsim diagnose`: what is likely wrong with a run", diagnosis_sample};
 inline constexpr ResultKind collective_kind{"collective", 1, "`stepsim collective`: bandwidth",
                                             collective_sample};
 inline constexpr ResultKind compare_kind{

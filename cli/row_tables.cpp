@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "analysis/studies/anchor/anchored_rows.hpp"
+#include "analysis/studies/anchor/posterior.hpp"
 #include "analysis/studies/fidelity/recorded_errors.hpp"
 #include "analysis/studies/fidelity/rl_rows.hpp"
 #include "analysis/studies/fidelity/row_order.hpp"
@@ -341,6 +343,48 @@ Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& 
       {"order", "of layouts", order_records(beside.order)}};
 }
 
+RecordList anchored_list(std::span<const AnchoredFamily> families) {
+  return list_of(families, [](const AnchoredFamily& f) -> Records {
+    return {{"name", "anchored on one row in turn", f.name},
+            {"rows", "rows", f.rows},
+            {"median_abs_error", "median |error|", f.median, Measure::share},
+            {"anchored_median_abs_error", "anchored", f.anchored_median, Measure::share},
+            {"p90_abs_error", "90 %", f.p90, Measure::share},
+            {"anchored_p90_abs_error", "anchored", f.anchored_p90, Measure::share},
+            {"held", "in the interval", f.held, Measure::share},
+            {"anchored_held", "anchored", f.anchored_held, Measure::share},
+            {"width", "width of it", f.width, Measure::rounded}};
+  });
+}
+
+// Anchors rows on one another, and prints that alone.
+int print_anchored(const CommandLine& line, const RowTablesQuestion& question,
+                   const RowTables& tables) {
+  const std::vector<PredictedRow> predicted =
+      predict_rows({.data = line.data,
+                    .rows = tables.steps,
+                    .samples = question.samples,
+                    .seed = 1,
+                    .stack = {},
+                    .like = draws_before(question.samples, 1)});
+  const std::vector<AnchoredFamily> families = anchored_families(tables.steps, predicted);
+  if (question.json) {
+    print_result(anchored_rows_kind, {},
+                 {{"families", "then all of them", anchored_list(families)}});
+  } else {
+    say("{}", render(table_of(anchored_list(families).items, {{"name"},
+                                                              {"rows"},
+                                                              {"median_abs_error"},
+                                                              {"anchored_median_abs_error"},
+                                                              {"p90_abs_error"},
+                                                              {"anchored_p90_abs_error"},
+                                                              {"held"},
+                                                              {"anchored_held"},
+                                                              {"width"}})));
+  }
+  return families.back().rows == 0 ? exit_code::no : exit_code::yes;
+}
+
 // The answer is no when a family got worse.
 int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& families) {
   const std::vector<ErrorChange> changes = changes_since(recorded, families);
@@ -360,6 +404,10 @@ int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& familie
 
 }  // namespace
 
+Records anchored_rows_sample() {
+  return {{"families", "then all of them", anchored_list(std::vector(1, AnchoredFamily{}))}};
+}
+
 Records rows_sample() {
   PredictedRow row, other, third;
   row.figures.emplace_back();
@@ -377,6 +425,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   if (!question.record.empty()) require_no_input(question.record, question.files);
   const RowTables tables = read_row_tables(line.data, question.files);
   for (const std::string& note : tables.notes) say(stderr, "note: {}\n", readable(note));
+  if (question.anchored) return print_anchored(line, question, tables);
   std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
                                                       .rows = tables.steps,
                                                       .samples = question.samples,

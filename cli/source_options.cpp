@@ -7,6 +7,7 @@
 
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/table/source_question.hpp"
+#include "scenarios/read/anchor.hpp"
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/taken.hpp"
 #include "scenarios/rules/unknown_differences.hpp"
@@ -40,6 +41,10 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("accelerate", accelerate_setting);
   add("model", "model");
   add("budget", "job.budget");
+  add("anchor", anchor_setting);
+  if (options.has("anchor") && options.has("no-anchor"))
+    throw UserError("--anchor and --no-anchor: only one of them can hold");
+  if (options.has("no-anchor")) settings.emplace_back(no_anchor_setting, "true");
   for (const auto& [name, value] : options.values) {
     if (name != "release") continue;
     const std::size_t equals = value.find('=');
@@ -76,11 +81,19 @@ Record assumption_record(std::span<const Assumption> assumptions) {
 }
 
 std::string assumptions_text(std::span<const Assumption> assumptions) {
-  if (assumptions.empty()) return "";
-  return render(table_of(assumption_record(assumptions).parts(), {{"what", "not in the file"},
-                                                                  {"taken", "taken"},
-                                                                  {"because", "because"},
-                                                                  {"change", "change it with"}})) +
+  std::string text;
+  std::vector<Assumption> others;
+  for (const Assumption& each : assumptions)
+    if (each.what == anchored_constants)
+      text += fmt::format("{}\n  ({}; change it with {})\n\n", each.taken, each.why, each.change);
+    else
+      others.push_back(each);
+  if (others.empty()) return text;
+  return text +
+         render(table_of(assumption_record(others).parts(), {{"what", "not in the file"},
+                                                             {"taken", "taken"},
+                                                             {"because", "because"},
+                                                             {"change", "change it with"}})) +
          "\n";
 }
 
@@ -90,9 +103,13 @@ std::string taken_in_brief(const Scenario& scenario) {
     return each.why.empty() ? each.key : fmt::format("{} ({})", each.key, each.why);
   });
   if (!keys.empty()) text += fmt::format("not modelled: {}\n", fmt::join(keys, "; "));
-  const auto whats = mapped(scenario.assumptions, [](const Assumption& each) {
-    return fmt::format("{} ({})", each.what, each.taken);
-  });
+  std::vector<std::string> whats;
+  whats.reserve(scenario.assumptions.size());
+  for (const Assumption& each : scenario.assumptions)
+    if (each.what == anchored_constants)
+      text.insert(0, each.taken + "\n");
+    else
+      whats.push_back(fmt::format("{} ({})", each.what, each.taken));
   if (!whats.empty()) text += fmt::format("assumed: {}\n", fmt::join(whats, ", "));
   return text;
 }

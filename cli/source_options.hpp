@@ -39,6 +39,12 @@ inline constexpr std::array source_options{
     OptionSpec{"release", "PROGRAM=VERSION",
                "the release of a framework, such as trl=0.14: `stepsim list releases`; repeats", 0,
                true},
+    OptionSpec{
+        "anchor", "FILE",
+        "what a measured run says of the constants: a file of `stepsim anchor` (default: the "
+        "one of this machine and stack in the folder anchors of a catalogue over the "
+        "installed one, such as ~/.config/stepsim/anchors)"},
+    OptionSpec{"no-anchor", "", "constants as the catalogue states them"},
     OptionSpec{"budget", "N",
                "operations that a step is written as at most (job.budget); what takes more is "
                "refused beforehand"}};

@@ -39,6 +39,12 @@ std::string step_text(const NextStep& step) {
                      gigabytes(step.outcome.of("peak_memory").value_or(0)));
 }
 
+// Returns which run the constants are anchored on, or nothing.
+std::string anchored_on(const Scenario& scenario) {
+  const auto found = std::ranges::find(scenario.assumptions, anchored_constants, &Assumption::what);
+  return found == scenario.assumptions.end() ? "" : found->taken;
+}
+
 }  // namespace
 
 std::string on_one_screen(const std::function<std::string(std::size_t most)>& make,
@@ -120,7 +126,11 @@ std::string first_change(const std::optional<FasterSteps>& faster,
 }
 
 std::string taken_paragraph(const Scenario& scenario) {
-  return labelled("taken", taken_line(taken_of(scenario)));
+  const std::string anchored = anchored_on(scenario);
+  return (anchored.empty()
+              ? ""
+              : labelled("anchored", anchored.substr(std::string_view("anchored ").size()))) +
+         labelled("taken", taken_line(taken_of(scenario)));
 }
 
 std::string not_modelled_paragraph(const Scenario& scenario) {
@@ -132,7 +142,9 @@ std::string not_modelled_paragraph(const Scenario& scenario) {
 
 std::string open_values_table(const std::vector<OpenValue>& values, std::size_t most) {
   std::vector<OpenValue> shown = values;
-  std::erase_if(shown, [](const OpenValue& each) { return each.swing <= -2; });  // no assumption
+  std::erase_if(shown, [](const OpenValue& each) {
+    return each.swing <= -2 || each.assumption.what == anchored_constants;  // no assumptions
+  });
   if (shown.empty()) return "";
   const std::size_t more = shown.size() - std::min(shown.size(), most);
   shown.resize(shown.size() - more);
@@ -150,7 +162,8 @@ std::string open_values_table(const std::vector<OpenValue>& values, std::size_t 
 }
 
 void add_taken(const Scenario& scenario, PageStep& step) {
-  step.taken = taken_line(taken_of(scenario));
+  const std::string anchored = anchored_on(scenario);
+  step.taken = (anchored.empty() ? "" : anchored + "; ") + taken_line(taken_of(scenario));
   step.missing = mapped(scenario.unmodelled, [](const UnmodelledKey& key) {
     return fmt::format("{} ({})", key.key, effect_text(key));
   });

@@ -39,7 +39,7 @@ std::string first_change(const std::optional<FasterSteps>& faster,
 // Writes for each other verdict what was taken, and what holds otherwise.
 std::string others_text(const Footprint& memory, const std::vector<OtherVerdict>& others);
 
-// Writes what was taken, in a paragraph with a margin.
+// Writes what was taken, and what the constants are anchored on, in a paragraph with a margin.
 std::string taken_paragraph(const Scenario& scenario);
 // Writes what the answer is without, with its effect; "" where nothing is missing.
 std::string not_modelled_paragraph(const Scenario& scenario);

@@ -34,6 +34,11 @@ constexpr std::array validate_option_specs{
         "recorded", "TABLE",
         "with --rows: what got worse since this was recorded; the answer is no if anything did"},
     OptionSpec{"record", "TABLE", "with --rows: write the errors of the families there"},
+    OptionSpec{
+        "anchored", "",
+        "with --rows: each row anchored on each other one of its source, machine and "
+        "framework, as `stepsim anchor` does; errors before and after by family (default: 64 "
+        "draws)"},
     OptionSpec{"export", "DIR", "with --rows: write each predicted row there as a scenario"},
     OptionSpec{"json", "", "for machines"},
 };
@@ -50,7 +55,8 @@ constexpr Usage validate_usage{
     "  stepsim validate --rows scenarios/measured/steps\n"
     "  stepsim validate --rows scenarios/measured/steps --recorded "
     "scenarios/measured/recorded.csv\n"
-    "  stepsim validate --rows scenarios/measured/steps/moe.csv --export rows\n",
+    "  stepsim validate --rows scenarios/measured/steps/moe.csv --export rows\n"
+    "  stepsim validate --rows measure/users --anchored\n",
     1000};
 
 // Folders give their files in order of name.
@@ -223,7 +229,10 @@ RowTablesQuestion row_question(const Options& options) {
       const std::vector<std::string> inside = files_in(value, ".csv");
       question.files.insert(question.files.end(), inside.begin(), inside.end());
     }
-  question.samples = count_of(options, "samples", 0, 4096).value_or(0);
+  question.anchored = options.has("anchored");
+  constexpr std::uint32_t draws_of_anchors = 64;
+  question.samples =
+      count_of(options, "samples", 0, 4096).value_or(question.anchored ? draws_of_anchors : 0);
   question.json = options.has("json");
   question.recorded = options.get("recorded").value_or("");
   question.record = options.get("record").value_or("");
@@ -248,6 +257,8 @@ Records validate_sample() {
 int validate_command(const CommandLine& line) {
   const auto options = parse(validate_usage, line.words);
   if (!options) return exit_code::yes;
+  if (options->has("anchored") && !options->has("rows"))
+    throw UserError("--anchored: anchors rows of tables: name the tables with --rows");
   if (options->has("export") && !options->has("rows"))
     throw UserError("--export: writes rows of tables as scenarios: name the tables with --rows");
   if (options->has("rows")) return validate_row_tables(line, row_question(*options));

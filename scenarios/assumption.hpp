@@ -9,6 +9,9 @@ namespace stepsim {
 // A comparison of packed and other rows hangs on this assumption.
 inline constexpr std::string_view length_of_rows = "length of rows";
 
+// These are taken as a measured run has them.
+inline constexpr std::string_view anchored_constants = "constants";
+
 struct Assumption {
   std::string what;    // "machine"
   std::string taken;   // "mi300x-8"

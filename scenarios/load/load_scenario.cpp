@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/read/anchor.hpp"
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "scenarios/read/scenario_reader.hpp"
@@ -149,15 +150,13 @@ void retitle(Document& document, const std::string& file, std::span<const Settin
                                        more > 0 ? fmt::format(" and {} more", more) : "")));
 }
 
-}  // namespace
-
-Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
+Scenario load_as_drawn(const Catalogue& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
   const std::string file = find_scenario(data, path_or_name);
   const auto source = is_trace(file) ? std::nullopt : translate_source(data, file, settings);
   Document document = source ? document_of(*source) : open_scenario(file);
   for (const auto& [key, value] : settings)
-    if (changes_scenario(key) || (!source && key != source_kind_setting))
+    if (changes_scenario(key) || (!source && key != source_kind_setting && !is_anchor_setting(key)))
       apply(document, key, value);
   if (source) keep_lines(*source, document);
   retitle(document, file, settings);
@@ -177,6 +176,25 @@ Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
     std::vector<Problem> problems = blame(error.problems(), settings);
     throw UserError(source ? in_words_of_source(std::move(problems), *source) : problems);
   }
+}
+
+}  // namespace
+
+Scenario load_scenario(const Catalogue& data, const std::string& path_or_name,
+                       std::span<const Setting> settings, const MaybeDraw& draw) {
+  if ((draw && draw->after) || is_without_anchor(settings))
+    return load_as_drawn(data, path_or_name, settings, draw);
+  std::shared_ptr<const Anchor> anchor = named_anchor(data, settings);
+  if (has_usual_anchors(data, settings)) {
+    Scenario scenario = load_as_drawn(data, path_or_name, settings, {});
+    anchor = usual_anchor(data, scenario);
+    if (!anchor && !draw) return scenario;
+  }
+  if (!anchor) return load_as_drawn(data, path_or_name, settings, draw);
+  const MaybeDraw after = anchored(*anchor, draw);
+  Scenario scenario = load_as_drawn(data, path_or_name, settings, after);
+  apply_anchor(*anchor, after, scenario);
+  return scenario;
 }
 
 }  // namespace stepsim

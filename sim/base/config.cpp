@@ -352,6 +352,13 @@ std::vector<std::string> Document::taken_from(std::string_view source) const {
 void Document::draw_constants(const Draw& draw, std::string_view scope) {
   notes_->draw = draw;
   notes_->scope = scope;
+  if (!draw.after ||
+      draw.after->speaks_of(scope, peek("program").value_or(peek("name").value_or(""))))
+    return;
+  if (draw.centre)
+    notes_->draw.reset();
+  else
+    notes_->draw->after.reset();
 }
 
 void Document::give_constants(std::span<const GivenConstant> given, std::string_view scope) {

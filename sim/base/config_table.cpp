@@ -378,7 +378,7 @@ NamedConstant Table::constant_of(std::string_view key, Dimension dimension) cons
       (constant.low > constant.value || constant.value > constant.high))
     notes_->add(node->line, path_of(key), "expected low <= value <= high");
   const std::string full = joined(notes_->scope, constant.name);
-  if (notes_->draw) constant.value = value_at(constant, quantile(*notes_->draw, full));
+  if (notes_->draw) constant.value = value_in(*notes_->draw, constant, full);
   for (const auto& [name, value] : notes_->given) {
     if (name != full) continue;
     constant.value = constant.low = constant.high = value;

@@ -138,7 +138,7 @@ struct Settler {
   std::string drawn() {
     if (!notes.draw) return stated();
     const std::string full = notes.scope.empty() ? path : notes.scope + "." + path;
-    constant.value = value_at(constant, quantile(*notes.draw, full));
+    constant.value = value_in(*notes.draw, constant, full);
     if (!constant.words.empty()) return value_text(constant, constant.value);
     const std::string_view unit = si_unit(constant.dimension);
     return fmt::format("{}{}{}", constant.value, unit.empty() ? "" : " ", unit);

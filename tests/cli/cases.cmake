@@ -67,7 +67,7 @@ cli("help of a command in an unknown form" ARGS run --help=html CODE 2
 cli("man pages are without fault"
   SHELL "command -v man >/dev/null || { echo 'skipped: no man here (Debian: apt-get install man-db)'; exit; }
     for page in @BUILD@/pages/man/*.gz; do MANWIDTH=100 man --warnings=all -l $page >>text 2>>faults || exit; done
-    cat faults; grep -c '^NAME' text; grep -c -e '^ *--set KEY=VALUE$' text" OUTPUT "^1[0-9]\n[1-9][0-9]*\n$")
+    cat faults; grep -c '^NAME' text; grep -c -e '^ *--set KEY=VALUE$' text" OUTPUT "^2[0-9]\n[1-9][0-9]*\n$")
 # Words as readline hands them over: the last one is completed.
 cli("bash completes commands and options"
   SHELL ". @BUILD@/pages/stepsim.bash; complete() { :; }
@@ -92,7 +92,7 @@ cli("repeated option" ARGS ${small} h100-8 --cluster h100-8 CODE 2 ERROR "--clus
 cli("repeated switch" ARGS list --json --json CODE 2 ERROR "--json is given twice")
 cli("data folder without its value" ARGS --data CODE 2 ERROR "--data: expected a value")
 cli("data folder that is none" ARGS --data @WORK@/none list CODE 2
-  ERROR "@WORK@/none: has none of the folders topology/, workloads/, scenarios/ and claims/")
+  ERROR "@WORK@/none: has none of the folders topology/, workloads/, scenarios/, claims/ and anchors/")
 cli("one word too many" ARGS ${small} h100-8 all_gather CODE 2 ERROR_MATCHES "^stepsim: unexpected \"all_gather\"; usage: ")
 cli("no collective" ARGS collective --cluster h100-8 CODE 2
   ERROR "which collective? expected all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv, h2d or d2h")

@@ -10,6 +10,8 @@
 #include "scenarios/foreign/text/python_values.hpp"
 #include "scenarios/foreign/text/shell_words.hpp"
 #include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/anchor.hpp"
+#include "scenarios/read/fault_kinds.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "topology/catalog.hpp"
@@ -135,6 +137,14 @@ void read_log(const std::string& bytes) {
   phase_of(read_trainer_log(bytes, "file.log"));
 }
 
+void read_anchor_file(const std::string& bytes) {
+  anchor_text(parse_anchor(bytes, "file.anchor.yaml"));
+}
+
+void read_fault(const std::string& bytes) {
+  parse_fault_kind(bytes, "file.yaml", "file");
+}
+
 void read_snapshot(const std::string& bytes) {
   static const FrameRules rules = frame_rules(data);
   real_memory(load_memory_snapshot(as_file("snapshot.pickle", bytes)), rules);
@@ -155,6 +165,8 @@ constexpr Target targets[]{{"scenario", read_scenario_text},
                            {"shell", read_shell},
                            {"python", follow_python},
                            {"log", read_log},
+                           {"anchor", read_anchor_file},
+                           {"fault", read_fault},
                            {"snapshot", read_snapshot}};
 
 }  // namespace

@@ -76,6 +76,7 @@ Stack read_stack(const Table& table) {
   Stack stack;
   stack.name = table.text("name");
   stack.title = table.text("title");
+  stack.program = table.text_or("program", stack.name);
   operators_of_stack(table);
   table.text_or("note", "");
   table.texts_or("releases");  // of programs that it runs, which the defaults ask for

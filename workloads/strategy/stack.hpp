@@ -50,7 +50,9 @@ struct StackChoices {
 struct Stack {
   std::string name;
   std::string title;
-  std::string vendor{};  // of the GPUs that its costs are for; empty: any
+  std::string program{};  // the stack that this one is, but for kernels: what a run of one says of
+                          // constants holds for the other
+  std::string vendor{};   // of the GPUs that its costs are for; empty: any
   struct HostCosts {
     Constant<Seconds> forward_launch;   // one operator of the model, with its modules' code around
     Constant<Seconds> backward_launch;  // the same, run by autograd

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "analysis/studies/fidelity/row_validation.hpp"
@@ -35,10 +36,12 @@ Range error_interval_of(const PredictedRow& row);
 // drawn constants.
 template <class Answer>
 std::vector<PredictedRow> predict_all(const std::vector<RowTask<Answer>>& tasks,
-                                      std::uint32_t samples, std::uint64_t seed) {
+                                      std::uint32_t samples, std::uint64_t seed,
+                                      const std::shared_ptr<const WeightedDraws>& like = {}) {
   const std::uint32_t runs = 1 + samples;
   const auto draw_of = [&](std::uint32_t run) {
-    return run == 0 ? MaybeDraw() : MaybeDraw({.seed = seed, .sample = run - 1, .of = samples});
+    return run == 0 ? MaybeDraw()
+                    : MaybeDraw({.seed = seed, .sample = run - 1, .of = samples, .after = like});
   };
   Tasks<Answer> questions;
   for (const RowTask<Answer>& task : tasks)

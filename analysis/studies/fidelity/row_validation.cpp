@@ -197,7 +197,7 @@ std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
       compare(row, answer, result);
     };
   }
-  return predict_all(tasks, question.samples, question.seed);
+  return predict_all(tasks, question.samples, question.seed, question.like);
 }
 
 std::vector<MemoryErrors> memory_errors(std::span<const PredictedRow> rows) {

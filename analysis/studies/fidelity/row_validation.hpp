@@ -2,6 +2,7 @@
 // rows can nothing be said?
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,7 +65,8 @@ struct RowQuestion {
   std::span<const StepRow> rows;
   std::uint32_t samples = 0;  // draws of the constants for each row; 0: no interval
   std::uint64_t seed = 1;
-  std::span<const Setting> stack{};  // changes of the stacks' files
+  std::span<const Setting> stack{};                // changes of the stacks' files
+  std::shared_ptr<const WeightedDraws> like = {};  // draws are taken out of these
 };
 // Predicts the rows in their order, in workers on all cores.
 std::vector<PredictedRow> predict_rows(const RowQuestion& question);

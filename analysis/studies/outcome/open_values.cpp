@@ -16,13 +16,13 @@
 namespace stepsim {
 namespace {
 
-constexpr std::string_view own = "scenario.";
+constexpr std::string_view of_scenario = "scenario.";
 constexpr double moves_nothing = 1e-3;  // of a step time
 
 std::vector<NamedConstant> unknown_values(const Scenario& scenario) {
   std::vector<NamedConstant> unsure;
   for (const NamedConstant& each : scenario.constants)
-    if (each.name.starts_with(own) && each.low < each.high) unsure.push_back(each);
+    if (each.name.starts_with(of_scenario) && each.low < each.high) unsure.push_back(each);
   return unsure;
 }
 
@@ -40,7 +40,7 @@ double reach_of(const Assumption& assumption) {
 }
 
 Assumption assumption_of(const NamedConstant& constant) {
-  const std::string key = constant.name.substr(own.size());
+  const std::string key = constant.name.substr(of_scenario.size());
   const auto text = [&](double value) { return value_text(constant, value); };
   const std::string may_be =
       constant.words.empty()

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <vector>
 
+#include "sim/base/csv.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/quantile.hpp"
@@ -128,15 +129,38 @@ struct LinePattern {
 constexpr std::array patterns{
     LinePattern{"Megatron's log", "elapsed time per iteration (ms):", "iteration",
                 "elapsed time per iteration (ms):", 1e-3, false},
+    LinePattern{"NeMo's log", "train_step_timing in s", "global_step", "train_step_timing in s", 1,
+                false},
+    LinePattern{"verl's log", "timing_s/step:", "step:", "timing_s/step:", 1, false},
+    LinePattern{"torchtune's log", "tokens_per_second_per_gpu:", "Step ",
+                "tokens_per_second_per_gpu:", 1, true},
     LinePattern{"TorchTitan's log", "tps:", "step:", "tps:", 1, true},
 };
 
+// Some programs write KEY=VALUE where others write KEY: VALUE.
+std::size_t behind_sign(std::string_view text, std::size_t at) {
+  while (at < text.size() && (text[at] == '=' || text[at] == ':' || text[at] == ' ')) ++at;
+  return at;
+}
+std::optional<double> after_sign(std::string_view line, std::string_view word) {
+  const std::size_t at = line.find(word);
+  return at == std::string_view::npos ? std::nullopt
+                                      : number_at(line, behind_sign(line, at + word.size()));
+}
+
+// Memory of a line and what it counts: TorchTitan prints the allocator's segments, torchtune what
+// tensors hold.
 void take_memory(std::string_view line, TrainerLog& log) {
-  const std::size_t at = line.find("memory:");
-  if (at == std::string_view::npos) return;
-  const auto value = number_at(line, at + 7);
-  if (value && line.find("GiB", at) != std::string_view::npos)
-    log.memory = std::max(log.memory.value_or(0), *value * 0x1p30);
+  const auto take = [&](std::optional<double> gibibytes, MemoryKind kind) {
+    if (!gibibytes || !(*gibibytes > 0)) return;
+    log.memory = std::max(log.memory.value_or(0), *gibibytes * 0x1p30);
+    log.memory_kind = kind;
+  };
+  const std::size_t at = line.find(" memory:");
+  if (at != std::string_view::npos && line.find("GiB", at) != std::string_view::npos)
+    take(number_at(line, at + 8), MemoryKind::reserved);
+  take(behind(line, "peak_memory_alloc:"), MemoryKind::allocated);
+  take(behind(line, "perf/max_memory_allocated_gb:"), MemoryKind::allocated);
 }
 
 // Reads lines that hold a figure each. The first ones are left out of the mean, as far as there are
@@ -145,9 +169,9 @@ std::optional<TrainerLog> log_in(std::string_view text, const LinePattern& patte
   TrainerLog log{.kind = std::string(pattern.kind)};
   std::vector<double> figures;
   for (const std::string_view line : lines_in(text)) {
-    const auto step = behind(line, pattern.step);
-    const auto figure = behind(line, pattern.figure);
-    if (!step || !figure || *figure <= 0) continue;
+    const auto step = after_sign(line, pattern.step);
+    const auto figure = after_sign(line, pattern.figure);
+    if (!step || !figure || !(*figure > 0) || !std::isfinite(*figure)) continue;
     log.done = std::max(log.done, *step);
     figures.push_back(*figure * pattern.scale);
     take_memory(line, log);
@@ -168,24 +192,133 @@ std::optional<TrainerLog> log_in(std::string_view text, const LinePattern& patte
   return log;
 }
 
+// Reads the lines that LLaMA-Factory writes into trainer_log.jsonl.
+std::optional<TrainerLog> llama_factory_of(std::string_view text) {
+  const auto done = last_behind(text, "\"current_steps\":"),
+             total = last_behind(text, "\"total_steps\":");
+  const std::size_t at = text.rfind("\"elapsed_time\": \"");
+  if (!done || !(*done > 0) || at == std::string_view::npos) return std::nullopt;
+  const std::string_view clock = text.substr(at + 17, 32);
+  const auto elapsed = clock_of(clock.substr(0, clock.find('"')));
+  if (!elapsed || !(*elapsed > 0)) return std::nullopt;
+  TrainerLog log{.kind = "LLaMA-Factory's log", .done = *done, .total = total};
+  log.seconds_per_step = *elapsed / *done;
+  return log;
+}
+
+// One moment of a run that W&B keeps.
+struct Moment {
+  double step = 0, runtime = 0;
+};
+
+// Between the first fifth of the moments and the last one a run is in full swing.
+std::optional<TrainerLog> history_of(std::vector<Moment> moments) {
+  std::erase_if(moments, [](const Moment& each) {
+    return !std::isfinite(each.step) || !std::isfinite(each.runtime) || each.runtime < 0;
+  });
+  std::ranges::sort(moments, {}, &Moment::step);
+  if (moments.size() < 2) return std::nullopt;
+  const Moment& first = moments[moments.size() / 5];
+  const Moment& last = moments.back();
+  TrainerLog log{.kind = "W&B's history", .done = last.step};
+  if (!(last.step > first.step) || !(last.runtime > first.runtime)) return std::nullopt;
+  log.seconds_per_step = (last.runtime - first.runtime) / (last.step - first.step);
+  return log;
+}
+
+// Optimizer steps go before W&B's own counter, which counts what was logged.
+constexpr std::array<std::string_view, 4> step_names{"train/global_step", "trainer/global_step",
+                                                     "global_step", "_step"};
+
+std::optional<TrainerLog> history_in_csv(std::string_view text) {
+  const std::string_view head = text.substr(0, text.find('\n'));
+  if (head.find("_runtime") == std::string_view::npos || head.find('{') != std::string_view::npos)
+    return std::nullopt;
+  const CsvTable table = parse_csv(text, "the history");
+  for (const std::string_view name : step_names) {
+    if (!table.column(name)) continue;
+    std::vector<Moment> moments;
+    for (const CsvTable::Row& row : table.rows) {
+      const auto step = number_at(table.cell(row, name), 0),
+                 runtime = number_at(table.cell(row, "_runtime"), 0);
+      if (step && runtime) moments.push_back({*step, *runtime});
+    }
+    if (auto log = history_of(std::move(moments))) return log;
+  }
+  return std::nullopt;
+}
+
+// In JSON each moment is an object without others in it, of a list or of a line.
+std::optional<TrainerLog> history_in_json(std::string_view text) {
+  if (text.find("\"_runtime\":") == std::string_view::npos) return std::nullopt;
+  for (const std::string_view name : step_names) {
+    const std::string key = fmt::format("\"{}\":", name);
+    std::vector<Moment> moments;
+    for (const std::string_view object : split(text, '}')) {
+      const auto step = behind(object, key), runtime = behind(object, "\"_runtime\":");
+      if (step && runtime) moments.push_back({*step, *runtime});
+    }
+    if (auto log = history_of(std::move(moments))) return log;
+  }
+  return std::nullopt;
+}
+
+// Returns the mean of what nvidia-smi's query calls utilization.gpu, "97 %", over cards and lines.
+std::optional<double> busy_of(std::string_view text) {
+  if (text.find("utilization.gpu") == std::string_view::npos) return std::nullopt;
+  double sum = 0, count = 0;
+  for (std::size_t at = text.find(" %"); at != std::string_view::npos;
+       at = text.find(" %", at + 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && is_digit(text[begin - 1])) --begin;
+    const auto percent = number_at(text.substr(0, at), begin);
+    if (!percent || begin == at || *percent > 100) continue;
+    sum += *percent / 100;
+    count += 1;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+// The most that nvidia-smi shows of any card: "23456MiB / 81559MiB", or a query's "23456 MiB".
+std::optional<TrainerLog> device_memory_of(std::string_view text) {
+  const bool query = text.find("memory.used") != std::string_view::npos;
+  if (!query && text.find("NVIDIA-SMI") == std::string_view::npos) return std::nullopt;
+  TrainerLog log{.kind = "nvidia-smi", .memory_kind = MemoryKind::device};
+  const std::string_view unit = query ? " MiB" : "MiB /";
+  for (std::size_t at = text.find(unit); at != std::string_view::npos;
+       at = text.find(unit, at + 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && is_digit(text[begin - 1])) --begin;
+    if (const auto used = number_at(text.substr(0, at), begin); used && *used > 0)
+      log.memory = std::max(log.memory.value_or(0), *used * 0x1p20);
+  }
+  log.busy = busy_of(text);
+  return log.memory ? std::optional(log) : std::nullopt;
+}
+
 }  // namespace
 
 TrainerLog read_trainer_log(std::string_view text, const std::string& name) {
   for (const LinePattern& pattern : patterns)
     if (text.find(pattern.mark) != std::string_view::npos)
       if (auto log = log_in(text, pattern)) return *log;
+  for (const auto& read : {llama_factory_of, history_in_csv, history_in_json})
+    if (auto log = read(text)) return *log;
   auto last = transformers_of(text);
   if (last && last->seconds_per_step) return *last;
   if (auto bar = progress_of(text)) return *bar;
   if (last) return *last;
-  throw UserError({{name, 0, "",
-                    "holds no progress of a training: expected a line of a progress bar such as "
-                    "\"143/1188 [4:33:02<33:12:11, 114.30s/it]\", trainer_state.json, "
-                    "'train_runtime', lines of Megatron (elapsed time per iteration (ms)) or of "
-                    "TorchTitan (step: ... tps: ...)"}});
+  if (auto memory = device_memory_of(text)) return *memory;
+  throw UserError(
+      {{name, 0, "",
+        "holds no progress of a training: expected a line of a progress bar such as "
+        "\"143/1188 [4:33:02<33:12:11, 114.30s/it]\", trainer_state.json, "
+        "'train_runtime', lines of Megatron (elapsed time per iteration (ms)), TorchTitan "
+        "(step: ... tps: ...), torchtune, NeMo, verl or LLaMA-Factory, a history of W&B, "
+        "or memory as nvidia-smi shows it"}});
 }
 
-TrainerLog load_trainer_log(const std::string& path) {
+std::string read_log_text(const std::string& path) {
   constexpr std::size_t largest = 256u << 20;
   std::ifstream file(path == "-" ? "/dev/stdin" : path, std::ios::binary);
   std::string text;
@@ -195,7 +328,11 @@ TrainerLog load_trainer_log(const std::string& path) {
     file.read(part.data(), part.size());
   }
   if (!file.is_open() || file.bad()) fail(path, "cannot be read");
-  return read_trainer_log(text, path);
+  return text;
+}
+
+TrainerLog load_trainer_log(const std::string& path) {
+  return read_trainer_log(read_log_text(path), path);
 }
 
 std::string_view to_text(RunPhase phase) {

@@ -19,12 +19,16 @@ struct TrainerLog {
   std::optional<Range> spread{};             // of single lines, eight of ten
   std::optional<double> tokens_per_second_per_gpu{};
   std::optional<double> memory{};  // bytes of a GPU
+  MemoryKind memory_kind = MemoryKind::unsaid;
+  std::optional<double> busy{};  // share of the time that nvidia-smi saw a kernel
 };
 
 // Reads a whole file, or a single line that somebody copied. Throws UserError with `name` when
 // nothing is found in it.
 TrainerLog read_trainer_log(std::string_view text, const std::string& name);
-// Does the same from a file; throws UserError when it cannot be read.
+// Returns the text of a log, "-" being standard input; throws UserError when it cannot be read.
+std::string read_log_text(const std::string& path);
+// Reads a log from a file; throws UserError when it cannot be read.
 TrainerLog load_trainer_log(const std::string& path);
 
 // A phase says where in its course a run is: "not begun", "first steps", "in full swing",

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "scenarios/keys/head_keys.hpp"
+#include "scenarios/read/anchor.hpp"
 #include "scenarios/read/constants.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -48,7 +49,8 @@ bool changes_scenario(std::string_view key) {
 std::vector<std::pair<std::string, std::string>> settings_of_source(Settings settings) {
   std::vector<std::pair<std::string, std::string>> given;
   for (const auto& [key, value] : settings)
-    if (!changes_scenario(key) && !is_own(key)) given.emplace_back(key, value);
+    if (!changes_scenario(key) && !is_own(key) && !is_anchor_setting(key))
+      given.emplace_back(key, value);
   return given;
 }
 

@@ -84,8 +84,47 @@ TEST_CASE("a file without any progress says what would be read", "[logs]") {
       read_trainer_log("loss 1.2 at step [3]\n", "my.log"),
       "my.log: holds no progress of a training: expected a line of a progress bar such as "
       "\"143/1188 [4:33:02<33:12:11, 114.30s/it]\", trainer_state.json, 'train_runtime', lines of "
-      "Megatron (elapsed time per iteration (ms)) or of TorchTitan (step: ... tps: ...)");
+      "Megatron (elapsed time per iteration (ms)), TorchTitan (step: ... tps: ...), torchtune, "
+      "NeMo, verl or LLaMA-Factory, a history of W&B, or memory as nvidia-smi shows it");
   CHECK_THROWS_WITH(load_trainer_log("/nowhere/log"), "/nowhere/log: cannot be read");
+}
+
+TEST_CASE("nvidia-smi says memory of the fullest card, and how busy cards are", "[logs]") {
+  const TrainerLog log = read_trainer_log(
+      "memory.used [MiB], utilization.gpu [%]\n30000 MiB, 80 %\n31000 MiB, 90 %\n", "smi.csv");
+  CHECK(log.kind == "nvidia-smi");
+  CHECK(*log.memory == 31000 * 0x1p20);
+  CHECK(log.memory_kind == MemoryKind::device);
+  CHECK(*log.busy == Approx(0.85));
+  const TrainerLog table = read_trainer_log(
+      "| NVIDIA-SMI 550.54 |\n| 30%  40C  P0  300W / 700W |  23456MiB / 81559MiB | 99% |\n", "smi");
+  CHECK(*table.memory == 23456 * 0x1p20);
+}
+
+TEST_CASE("logs of verl, NeMo, torchtune and LLaMA-Factory are read", "[logs]") {
+  CHECK(*read_trainer_log("step:1 - timing_s/step:12.5\nstep:2 - timing_s/step:10.5\n", "log")
+             .seconds_per_step > 10);
+  CHECK(read_trainer_log("global_step=20, train_step_timing in s=3.25\n", "log").seconds_per_step ==
+        Approx(3.25));
+  CHECK(read_trainer_log(
+            "Step 5 | loss:1.0 tokens_per_second_per_gpu:2500.0 peak_memory_alloc:30\n", "log")
+            .tokens_per_second_per_gpu == Approx(2500));
+  const TrainerLog factory = read_trainer_log(
+      "{\"current_steps\": 10, \"total_steps\": 50, \"elapsed_time\": \"0:01:40\"}\n", "log");
+  CHECK(*factory.seconds_per_step == Approx(10));
+  CHECK(*factory.total == 50);
+}
+
+TEST_CASE("a history of W&B gives the pace of its later part", "[logs]") {
+  std::string csv = "_step,_runtime,train/global_step\n", json;
+  for (int i = 1; i <= 10; ++i) {
+    csv +=
+        std::to_string(i) + "," + std::to_string(20 + 2 * i) + "," + std::to_string(5 * i) + "\n";
+    json += "{\"_step\": " + std::to_string(i) + ", \"_runtime\": " + std::to_string(20 + 2 * i) +
+            "}\n";
+  }
+  CHECK(*read_trainer_log(csv, "log").seconds_per_step == Approx(0.4));
+  CHECK(*read_trainer_log(json, "log").seconds_per_step == Approx(2));
 }
 
 }  // namespace stepsim

@@ -1,0 +1,183 @@
+// `diagnose` says what is likely wrong with a run.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+
+#include "analysis/studies/anchor/diagnosis.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "cli/outputs.hpp"
+#include "cli/result_kinds.hpp"
+#include "cli/screen.hpp"
+#include "cli/source_options.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/base/table.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array diagnose_option_specs = with_source_options(std::array{
+    OptionSpec{"log", "LOG",
+               "what the run said of itself, as for `stepsim anchor`; of nvidia-smi's query "
+               "--query-gpu=memory.used,utilization.gpu --format=csv both are held against the "
+               "replays; NCCL's log, a launch script or an environment beside it is evidence; - "
+               "reads standard input; repeats",
+               0, true},
+    OptionSpec{"samples", "N", "draws of the constants (default 32)"},
+    OptionSpec{"set", "KEY=VALUE", "instead of what the file says; repeats", 0, true},
+    OptionSpec{"json", "", "for machines"}});
+constexpr Usage diagnose_usage{
+    "stepsim diagnose FILE --log LOG... [options]",
+    "Replays the step with each fault of workloads/faults that it could have (a slow GPU, NVLink "
+    "or InfiniBand off, a slow host, data that is late, ...), holds time, spread, memory and use "
+    "of the GPUs against what was measured, and says which are likely, how to tell the first two "
+    "apart, and the cure. Exit code 1: something is likely wrong.",
+    diagnose_option_specs,
+    "  stepsim diagnose lora8b.yml --log train.log\n"
+    "  nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv >smi.csv\n"
+    "  stepsim diagnose lora8b.yml --log train.log --log smi.csv --log nccl.log\n",
+    1};
+
+struct Diagnosis {
+  RunSigns seen;
+  std::vector<Suspect> suspects;
+};
+
+std::string says_of(const Suspect& suspect) {
+  return suspect.kind == nullptr ? "nothing is wrong" : suspect.kind->says;
+}
+
+RecordList suspect_list(const Diagnosis& diagnosis) {
+  return list_of(diagnosis.suspects, [&](const Suspect& each) -> Records {
+    const FaultKind none;
+    const FaultKind& kind = each.kind == nullptr ? none : *each.kind;
+    const FaultyStep& step = each.likeliest;
+    return {{"name", "of the fault's file; empty: nothing is wrong", kind.name},
+            {"says", "what may be wrong", says_of(each)},
+            {"probability", "how likely", each.probability, Measure::share},
+            {"step_time_s", "step", step.step_time, Measure::seconds},
+            {"memory_bytes", "memory", step.memory.of(diagnosis.seen.memory_kind), Measure::bytes},
+            {"busy", "GPU busy", step.busy, Measure::share},
+            {"evidence", "words of the logs that speak for it", list_of(each.evidence)},
+            {"test", "that tells it apart", kind.test},
+            {"shows", "what the test shows then", kind.shows},
+            {"cure", "what to do", kind.cure}};
+  });
+}
+
+Records diagnosis_records(const Diagnosis& diagnosis) {
+  const RunSigns& seen = diagnosis.seen;
+  return {{"measured_s", "step of the run", seen.step_time, Measure::seconds},
+          {"measured_memory_bytes", "of a GPU in the run", seen.memory, Measure::bytes},
+          {"measured_busy", "share of the time that nvidia-smi saw a kernel", seen.busy,
+           Measure::share},
+          {"measured_spread", "ln of long over short lines, of eight in ten", seen.spread,
+           Measure::rounded},
+          {"suspects", "the likeliest first", suspect_list(diagnosis)}};
+}
+
+std::string measured_text(const RunSigns& seen) {
+  std::vector<std::string> parts;
+  if (seen.step_time) parts.push_back(fmt::format("{} a step", to_text(Seconds{*seen.step_time})));
+  if (seen.spread)
+    parts.push_back(fmt::format("long steps {:.2f} times short ones", std::exp(*seen.spread)));
+  if (seen.memory) parts.push_back(fmt::format("{} of a GPU", to_text(Bytes{*seen.memory})));
+  if (seen.busy) parts.push_back(fmt::format("GPUs busy for {:.0f} %", 100 * *seen.busy));
+  return fmt::format("measured: {}\n", fmt::join(parts, ", "));
+}
+
+std::string test_text(const Suspect& suspect) {
+  return fmt::format("  {}\n    if it shows that {}: {}\n", suspect.kind->test, suspect.kind->shows,
+                     suspect.kind->says);
+}
+
+std::string text_of(const Diagnosis& diagnosis) {
+  constexpr std::size_t most = 5;
+  constexpr double least = 0.02;
+  const std::vector<Suspect>& all = diagnosis.suspects;
+  Diagnosis shown{diagnosis.seen, {}};
+  for (const Suspect& each : all)
+    if (shown.suspects.size() < most && (shown.suspects.empty() || each.probability >= least))
+      shown.suspects.push_back(each);
+  std::string text = measured_text(diagnosis.seen);
+  text +=
+      fmt::format("likely: {} ({:.0f} %)\n\n", says_of(all.front()), 100 * all.front().probability);
+  text +=
+      render(table_of(suspect_list(shown).items,
+                      {{"says"}, {"probability"}, {"step_time_s"}, {"memory_bytes"}, {"busy"}}));
+  for (const Suspect& each : shown.suspects)
+    if (!each.evidence.empty())
+      text += fmt::format("{}: the logs say \"{}\"\n", says_of(each),
+                          fmt::join(each.evidence, "\", \""));
+  if (shown.suspects.size() > 1) {
+    text += "\nwhat tells the first two apart\n";
+    for (std::size_t i = 0; i < 2; ++i)
+      if (shown.suspects[i].kind != nullptr) text += test_text(shown.suspects[i]);
+  }
+  if (all.front().kind != nullptr) text += fmt::format("\ncure: {}\n", all.front().kind->cure);
+  return text;
+}
+
+// A log that holds no progress may still be evidence.
+struct ReadLogs {
+  std::vector<TrainerLog> logs;
+  std::string text;
+};
+
+ReadLogs read_logs(const std::vector<std::string>& paths, std::span<const FaultKind> kinds) {
+  ReadLogs read;
+  for (const std::string& path : paths) {
+    const std::string text = read_log_text(path);
+    read.text += text;
+    try {
+      read.logs.push_back(read_trainer_log(text, path));
+    } catch (const UserError&) {
+      if (evidence_in(kinds, text).empty()) throw;
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+Records diagnosis_sample() {
+  Diagnosis diagnosis;
+  diagnosis.seen.step_time = diagnosis.seen.memory = diagnosis.seen.busy = diagnosis.seen.spread =
+      0;
+  diagnosis.suspects.emplace_back().evidence = {""};
+  return diagnosis_records(diagnosis);
+}
+
+int diagnose_command(const CommandLine& line) {
+  const auto options = parse(diagnose_usage, line.words);
+  if (!options) return exit_code::yes;
+  if (options->words.empty())
+    throw UserError(fmt::format("which scenario? usage: {}", diagnose_usage.call));
+  const std::vector<std::string> paths = all_of(*options, "log");
+  if (paths.empty())
+    throw UserError("--log: is missing: a log of the run, or a line of its progress bar");
+  const std::string& file = options->words.front();
+  const std::vector<Setting> settings = settings_of(*options);
+  const ReadLogs read = read_logs(paths, fault_kinds(line.data));
+  constexpr std::uint32_t usual = 32, least = 8, most = 4096;
+  const FaultyRuns runs =
+      replay_faults({.data = line.data,
+                     .scenario = file,
+                     .settings = settings,
+                     .samples = count_of(*options, "samples", least, most).value_or(usual)});
+  Diagnosis diagnosis{signs_of(read.logs, runs.stated), {}};
+  if (!diagnosis.seen.step_time && !diagnosis.seen.memory)
+    throw UserError("--log: no log holds a time of a step or memory of a GPU");
+  diagnosis.suspects = judge(runs, diagnosis.seen, read.text);
+  if (options->has("json"))
+    print_result(diagnosis_kind, asked_of(line.data, {file, settings}).value_or(Records{}),
+                 diagnosis_records(diagnosis));
+  else
+    say("{}", text_of(diagnosis));
+  return diagnosis.suspects.front().kind == nullptr ? exit_code::yes : exit_code::no;
+}
+
+}  // namespace stepsim
