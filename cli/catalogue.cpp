@@ -148,6 +148,9 @@ EntryFacts stack_facts(const Catalogue& data, const Document& document) {
   facts.push_back(fmt::format("cross_entropy: {}",
                               cross_entropy_names[static_cast<std::size_t>(stack.cross_entropy)]));
   if (stack.holds_logits) facts.emplace_back("logits are held until the next forward pass");
+  if (stack.joins_projections) facts.emplace_back("queries, keys and values are one product");
+  if (stack.unties_head) facts.emplace_back("the head is a matrix of its own");
+  if (stack.adapters.packs_head) facts.emplace_back("the head is quantised like other matrices");
   if (!stack.reentrant) facts.emplace_back("recomputation stops where all that is needed is there");
   if (stack.fp32_frozen)
     facts.emplace_back("under FSDP frozen parameters are kept in fp32 like trained ones");

@@ -199,6 +199,8 @@ constexpr std::array strategy_own_keys{
         "chunk with the head; words_32: 2048 words of the "
         "vocabulary at a time in 32 bits; chunks: an eighth of the tokens at a time; "
         "head_chunks: the same with the head"),
+    flag<&Strategy::shifts_logits>(
+        "shifts_logits", "logits are copied without the last of each row before the loss"),
     Key<Strategy>{
         .facts = {.name = "optimizer",
                   .sentence = "which one; `stepsim list optimizers` names them"},
@@ -295,6 +297,9 @@ constexpr std::array lora_keys{
         "kernels", adapter_kernels_names,
         "modules: adapters are modules of their own; fused: Unsloth's, Axolotl's and others' "
         "functions around a block's matrices, whose products add"),
+    flag<&Strategy::lora, &Lora::saves_inputs>(
+        "saves_inputs", "functions of quantised matrices save their inputs, as bitsandbytes' did")
+        .when([](const Strategy& s) { return s.lora.quantised.packs(); }),
     flag<&Strategy::lora, &Lora::embedding>(
         "train_embedding", "the embedding is trained whole beside adapters (modules_to_save)"),
     flag<&Strategy::lora, &Lora::head>("train_head", "the head is trained whole beside adapters"),

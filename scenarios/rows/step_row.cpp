@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "scenarios/read/defaults.hpp"
 #include "scenarios/read/recipes.hpp"
+#include "scenarios/read/releases.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"
@@ -28,14 +30,61 @@ constexpr std::array<NumberColumn<StepRow>, 10> step_numbers{{
     {"sync_s", &StepRow::sync},
 }};
 
-constexpr std::array<std::string_view, 13> step_texts{
-    "id",       "family",        "scenario",        "lighter",
-    "taken",    "not_expressed", "flops_per_token", "mem_counted",
-    "mem_kind", "mem_bound",     "outcome",         "sync_of",
-    "load"};
+constexpr std::array<std::string_view, 15> step_texts{"id",
+                                                      "family",
+                                                      "scenario",
+                                                      "lighter",
+                                                      "taken",
+                                                      "not_expressed",
+                                                      "flops_per_token",
+                                                      "mem_counted",
+                                                      "mem_kind",
+                                                      "mem_bound",
+                                                      "outcome",
+                                                      "sync_of",
+                                                      "load",
+                                                      "framework_version",
+                                                      "precision"};
 
 constexpr std::array<std::string_view, 4> words_of_sync{"", "engines", "learners",
                                                         "learners without saving"};
+
+// Returns the releases that a source states in words: "trl 0.13, peft 0.13.2 (beside the table)".
+std::vector<std::pair<std::string, std::string>> stated_releases(const Catalogue& data,
+                                                                 std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> stated;
+  std::string before;
+  constexpr std::string_view ends = " ,;()@";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(ends, at), text.size());
+    std::string word(text.substr(at, end - at));
+    for (char& each : word)
+      each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+    if (word.find('.') != std::string::npos && is_release(word) && !before.empty() &&
+        is_on(data, release_shelf, before))
+      stated.emplace_back(before, word);
+    if (!word.empty()) before = word;
+    at = end + 1;
+  }
+  return stated;
+}
+
+// Lays what other columns of the source say under its scenario: releases of programs, and adapters
+// that peft keeps in 32 bits and nobody casts.
+void lay_columns(const Catalogue& data, const StepRow& row, Document& run) {
+  const auto lay = [&](const std::string& path, const std::string& value) {
+    if (!run.peek(path)) run.set(path, value);
+  };
+  std::string peft;
+  for (const auto& [program, release] : stated_releases(data, row.said("framework_version"))) {
+    lay(fmt::format("{}.{}", releases_block, program), quoted_text(release));
+    if (program == "peft") peft = release;
+  }
+  if (!run.peek("strategy.lora.rank") || peft.empty()) return;
+  const bool wide = within_releases(peft, "0.12", "");
+  if (wide && row.said("precision").find("no autocast") != std::string::npos)
+    lay("strategy.lora.adapters", "fp32");
+}
 
 // Reads a word out of a closed list; another one is noted, and reads as the first.
 template <std::size_t n>
@@ -79,13 +128,14 @@ bool is_key(const CsvTable& table, const std::string& column) {
 }
 
 // Returns the row's scenario, without a name where it says none.
-Document scenario_of(const CsvTable& table, const StepRow& row) {
+Document scenario_of(const Catalogue& data, const CsvTable& table, const StepRow& row) {
   const std::string said = row.said("scenario");
   Document document = parse_document(said.empty() ? "{}" : said, row.id);
   for (const auto& [column, cell] : row.printed)
     if (is_key(table, column)) document.set(column, cell);
   const Table root = document.root();
   if (!root.keys().empty() && !root.has("strategy")) document.set("strategy", "{}");
+  if (!root.keys().empty()) lay_columns(data, row, document);
   return document;
 }
 
@@ -131,7 +181,7 @@ void read_lighter(const Document& run, StepRow& row) {
 }
 
 void read_scenario(const Catalogue& data, const CsvTable& table, StepRow& row) {
-  const Document run = scenario_of(table, row);
+  const Document run = scenario_of(data, table, row);
   row.run = run.canonical();
   if (run.root().keys().empty()) {
     row.missing.emplace_back(

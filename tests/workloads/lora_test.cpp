@@ -319,6 +319,10 @@ struct LayerWork {
   double seconds = 0, saved = 0, host = 0;
 };
 
+struct Sums {
+  double flops = 0, launches = 0, unpacked = 0, elements = 0;
+};
+
 LayerWork work_of(const TinyStep& step) {
   LayerWork sum;
   const StepInput input = step.input();
@@ -408,6 +412,69 @@ TEST_CASE("no format needs more memory for weights than 16 bits", "[workloads]")
     CHECK(held() < plain);
     CHECK(work_of(step).seconds > before.seconds);
   }
+}
+
+TEST_CASE("functions of older releases save inputs, and a loop that names logits keeps them",
+          "[workloads]") {
+  TinyStep step = adapted(Sharding::zero0);
+  step.strategy.checkpointing = Checkpointing::none;
+  step.strategy.lora.quantised = format_called("nf4");
+  const auto saved = [&] { return work_of(step).saved; };
+  const auto passing = [&] { return units_of(step.input()).head.back().memory.forward; };
+  const double before = saved(), of_loss = passing();
+  step.strategy.lora.saves_inputs = true;
+  const double tokens = load_of(step.model, step.job, 0).tokens;
+  // The input of queries, keys and values, that of the output, of gate and up, and of down.
+  CHECK_THAT(saved() - before, exactly(half * tokens * (h + q + h + w)));
+  CHECK_THAT(passing(), exactly(of_loss));
+  step.stack.holds_logits = true;
+  const double layers = static_cast<double>(step.model.layers);
+  step.strategy.cross_entropy = CrossEntropy::kernel;  // which holds nothing beside the logits
+  CHECK_THAT(passing(), exactly(layers * half * tokens * (h + q + h + w)));
+  step.job.packed = false;  // and rows of before are shorter
+  step.job.documents.mean = static_cast<double>(step.job.sequence) / 4;
+  CHECK_THAT(passing(), exactly(layers * half * tokens * (h + q + h + w) / 4));
+}
+
+TEST_CASE("a stack may multiply queries, keys and values at once", "[workloads]") {
+  TinyStep step = adapted(Sharding::zero0);
+  step.strategy.lora.quantised = format_called("nf4");
+  const auto sum = [&] {
+    Sums found;
+    const std::vector<Unit> layer = units_of(step.input()).layers.front();
+    for (const Unit& unit : layer) {
+      found.flops += flops_of(unit.forward) + flops_of(unit.backward);
+      found.launches += launches_of(unit.forward) + launches_of(unit.backward);
+      found.unpacked += unit.unpacked;
+      found.elements += unit.elements();
+    }
+    return found;
+  };
+  const Sums apart = sum();
+  step.stack.joins_projections = true;
+  const Sums joined = sum();
+  CHECK_THAT(joined.flops, exactly(apart.flops));
+  CHECK_THAT(joined.elements, exactly(apart.elements));
+  CHECK_THAT(joined.unpacked, exactly(apart.unpacked - 2));
+  CHECK_THAT(apart.launches - joined.launches,
+             exactly(2.0 * 2 * (1 + 2)));  // product and unpacking
+}
+
+TEST_CASE("a stack may store the head as other frozen matrices, and cast what it unpacks",
+          "[workloads]") {
+  TinyStep step = adapted(Sharding::zero0);
+  step.strategy.lora.quantised = format_called("nf4");
+  const auto head = [&] { return units_of(step.input()).head.back(); };
+  const Unit plain = head();
+  step.stack.adapters.packs_head = true;
+  const Unit packed = head();
+  CHECK_THAT(packed.elements(),
+             exactly(plain.elements() * step.strategy.lora.quantised.bytes / half));
+  CHECK_THAT(packed.memory.forward - plain.memory.forward, exactly(half * plain.elements()));
+  const double before = work_of(step).seconds;
+  step.stack.adapters.casts_unpacked = true;
+  CHECK_THAT(head().memory.forward - plain.memory.forward, exactly(2 * half * plain.elements()));
+  CHECK(work_of(step).seconds > before);
 }
 
 TEST_CASE("under peft's wrap policy each matrix of an adapter is gathered by itself",

@@ -235,6 +235,13 @@ TEST_CASE("what a loss needs for each logit, at the most", "[workloads]") {
   tiny.stack.casts_logits = true;  // and the name is of what they were cast to
   CHECK_THAT(most(CrossEntropy::logits, true), exactly(4.0 + 4 + 4 + 4));
   tiny.stack.casts_logits = false;
+  // A model that shifts them copies them once more, in 32 bits.
+  tiny.strategy.shifts_logits = true;
+  CHECK_THAT(most(CrossEntropy::logits, false), exactly(2.0 + 4 + 4 + 4));
+  tiny.strategy.shifts_logits = false;
+  tiny.stack.casts_outputs = true;  // behind the model's forward call
+  CHECK_THAT(most(CrossEntropy::logits, true), exactly(4.0 + 4 + 4 + 4));
+  tiny.stack.casts_outputs = false;
   // The logits themselves are what is kept.
   CHECK_THAT(most(CrossEntropy::kernel, true), exactly(2.0 + 2));
   CHECK_THAT(most(CrossEntropy::kernel_32, true), exactly(4.0 + 4));
@@ -313,6 +320,12 @@ TEST_CASE("a loss in chunks of tokens has gradients of one chunk at a time", "[w
   // With the head no logits wait in 16 bits.
   CHECK_THAT(chunks.memory.saved - head(CrossEntropy::head_chunks, false).memory.saved,
              exactly(2 * t * v));
+  // Chunks may be of so many tokens, and a loop may have a name for cast logits.
+  tiny.stack.loss_chunk = 32;
+  tiny.stack.holds_logits = true;
+  const Unit named = head(CrossEntropy::head_chunks, false);
+  CHECK_THAT(named.memory.backward, exactly(whole.memory.backward * 32 / t));
+  CHECK_THAT(named.memory.saved - 2 * t * h, exactly((4 + 4) * t * v));
 }
 
 TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workloads]") {

@@ -28,9 +28,10 @@ AdapterType adapter_type_of(const Stack& stack, const Strategy& strategy) {
   return strategy.lora.type.value_or(wide ? AdapterType::autocast : AdapterType::bf16);
 }
 
-std::vector<KernelRow> LayerWriter::format_rows(const FormatWork& work, double numbers) const {
+static std::vector<KernelRow> format_rows(const Operators& all, const FormatWork& work,
+                                          double numbers) {
   if (work.kernels <= 0) return {};
-  KernelRow row = count(Operator::unpack, numbers);
+  KernelRow row = counted(all, Operator::unpack, numbers);
   row.bytes = work.bytes * numbers;
   row.launches = work.kernels;
   return {row};
@@ -38,7 +39,8 @@ std::vector<KernelRow> LayerWriter::format_rows(const FormatWork& work, double n
 
 // Weights in few bits are unpacked before each product, or a product of the format's own takes
 // them; a format whose backward pass has nothing to unpack keeps a copy.
-void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
+void pack(Unit& unit, const Stack& stack, const Strategy& strategy, std::size_t matrices) {
+  const Operators& all = stack.operators;
   const WeightFormat& format = strategy.lora.quantised;
   if (!format.packs()) return;
   double weights = 0, inputs = 0, results = 0;
@@ -57,20 +59,37 @@ void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
   unit.packed = true;
   unit.unpacked = format.calls * static_cast<double>(matrices);
   unit.stops.reads += format.reads;
-  std::vector<KernelRow> forward = format_rows(format.forward, weights);
-  append_rows(forward, format_rows(format.input, inputs));
+  std::vector<KernelRow> forward = format_rows(all, format.forward, weights);
+  append_rows(forward, format_rows(all, format.input, inputs));
   unit.forward.insert(unit.forward.begin(), forward.begin(), forward.end());
-  append_rows(unit.forward, format_rows(format.result, results));
-  const std::vector<KernelRow> backward = format_rows(format.backward, weights);
+  append_rows(unit.forward, format_rows(all, format.result, results));
+  const std::vector<KernelRow> backward = format_rows(all, format.backward, weights);
   unit.backward.insert(unit.backward.begin(), backward.begin(), backward.end());
   unit.memory.saved += format.copy * weights;
+}
+
+void hold_unpacked(Unit& unit, const Stack& stack, const Strategy& strategy, double weights) {
+  const WeightFormat& format = strategy.lora.quantised;
+  if (!format.packs()) return;
+  const bool casts = stack.adapters.casts_unpacked;
+  const double bytes = (casts ? 2 : 1) * bytes_16 * weights;
+  const auto hold = [&](const FormatWork& work, double& passing, std::vector<KernelRow>& rows) {
+    if (work.kernels <= 0) return;
+    passing += bytes;
+    if (casts) rows.insert(rows.begin() + 1, memory("cast_unpacked", 2 * bytes_16 * weights, 1));
+  };
+  hold(format.forward, unit.memory.forward, unit.forward);
+  hold(format.backward, unit.memory.backward, unit.backward);
 }
 
 // The function of a packed matrix saves what it multiplied, which others that read the same share
 // unless each has cast it for itself.
 void LayerWriter::keep_packed_input(Unit& unit, double bytes) const {
-  if (!strategy.lora.quantised.packs() || !strategy.lora.quantised.keeps_input) return;
-  if (!reads_again(unit.role) || widens_frozen(strategy)) unit.memory.saved += bytes;
+  const Lora& lora = strategy.lora;
+  if (!lora.quantised.packs() || !(lora.quantised.keeps_input || lora.saves_inputs)) return;
+  if (reads_again(unit.role) && !widens_frozen(strategy)) return;
+  unit.memory.saved += bytes;
+  if (lora.saves_inputs) unit.memory.named += bytes;
 }
 
 // Experts that are one tensor, for which libraries have no layer: they are unpacked before the

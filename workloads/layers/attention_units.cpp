@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "workloads/layers/layer_writer.hpp"
 
@@ -71,10 +73,47 @@ void LayerWriter::project() {
     for (const Role role : {Role::query, Role::key, Role::value}) linear(role);
   keeps_input(bytes_16 * t() * h());  // the projections share it
   units.back().memory.normed = units.back().memory.saved;
+  if (stack.joins_projections) join_projections();
   if (!has(Role::query_norm)) return;
   const bool per_head = a.qk_norm == Attention::QkNorm::per_head;
   norm(Role::query_norm, per_head ? static_cast<double>(a.heads) : 1);
   norm(Role::key_norm, per_head ? static_cast<double>(a.kv_heads) : 1);
+}
+
+// Adds rows of a product over the same input to those of another one, which so becomes wider.
+static void join(std::vector<KernelRow>& rows, const std::vector<KernelRow>& more, double shared,
+                 bool backward) {
+  for (std::size_t i = 0; i < std::min(rows.size(), more.size()); ++i) {
+    KernelRow& row = rows[i];
+    const bool product = row.kind == KernelClass::gemm;
+    row.flops += more[i].flops;
+    row.bytes += more[i].bytes - (product ? shared : 0);
+    if (product)
+      (backward && !row.of_weights ? row.depth : row.width) +=
+          backward && !row.of_weights ? more[i].depth : more[i].width;
+  }
+}
+
+// Makes one product of those of queries, keys and values, as a module of one matrix runs them.
+void LayerWriter::join_projections() {
+  Unit* first = nullptr;
+  for (Unit& each : units) {
+    const bool one = each.role == Role::query || each.role == Role::key || each.role == Role::value;
+    if (!one || each.adapter) continue;
+    if (!first) {
+      first = &each;
+      continue;
+    }
+    const double input = bytes_16 * t() * h();
+    join(first->forward, each.forward, input, false);
+    join(first->backward, each.backward, input, true);
+    first->memory.forward += std::exchange(each.memory.forward, 0);
+    first->memory.backward += std::exchange(each.memory.backward, 0);
+    each.forward.clear();
+    each.backward.clear();
+    each.unpacked = 0;
+    each.owners = 0;
+  }
 }
 
 void LayerWriter::project_latent() {

@@ -28,6 +28,11 @@ std::vector<KernelRow> adapter_backward(const Operators& all,
                                         const std::vector<KernelRow>& products, double results,
                                         double inputs);
 
+// Stores the unit's first so many matrices in the strategy's format, and unpacks them in each pass.
+void pack(Unit& unit, const Stack& stack, const Strategy& strategy, std::size_t matrices);
+// Counts the matrix in 16 bits that stands beside its packed one while the unit runs.
+void hold_unpacked(Unit& unit, const Stack& stack, const Strategy& strategy, double weights);
+
 struct LayerWriter {
   const Model& model;
   const Stack& stack;
@@ -81,13 +86,13 @@ struct LayerWriter {
 
  private:
   std::vector<KernelRow> backward(const std::vector<KernelRow>& forward) const;
-  void quantise(Unit& unit, std::size_t matrices) const;
+  void quantise(Unit& unit, std::size_t matrices) const { pack(unit, stack, strategy, matrices); }
   void quantise_stack(Unit& unit) const;
   void keep_packed_input(Unit& unit, double bytes) const;
-  std::vector<KernelRow> format_rows(const FormatWork& work, double numbers) const;
   // The last unit needs its input for the gradient of its weights, if they have one.
   void keeps_input(double bytes);
   void project();
+  void join_projections();
   void project_latent();
   void index(const Indexer& indexer);
   void core(std::vector<KernelRow> rows);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "workloads/layers/layer_writer.hpp"
 #include "workloads/layers/units.hpp"
 
 namespace stepsim {
@@ -41,6 +42,12 @@ LossCost loss_cost(CrossEntropy kind) {
   }
 }
 
+// Copies logits without their last row; their gradient is copied into zeros.
+void shift_logits(Unit& head, double bytes) {
+  head.forward.push_back(memory("shift", 2 * bytes, 1));
+  head.backward.insert(head.backward.begin(), memory("shift", 3 * bytes, 2));
+}
+
 // Writes the head and the loss behind it, over all logits at once. Preferences need the probability
 // of every token: in 16 bits row by row, in 32 bits from a copy of all logits, which LLaMA-Factory
 // has a name for until the reference has run, too.
@@ -53,7 +60,9 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   LossCost cost = loss_cost(kind);
   const bool pairs = job.compares_answers(), casts = pairs && kind == CrossEntropy::logits;
   const bool by_rows = pairs && kind == CrossEntropy::logits_16;
-  if (casts) cost.forward = 4;     // those in 16 bits are gone when the softmax begins
+  if (casts) cost.forward = 4;  // those in 16 bits are gone when the softmax begins
+  const bool shifts = strategy.shifts_logits && !pairs && !single;
+  if (shifts) cost.forward += cost.kept;
   if (by_rows) cost.backward = 2;  // each row's gradient takes the place of what the row had saved
   if (as_they_come)
     for (double* bytes : {&cost.output, &cost.kept, &cost.forward, &cost.backward})
@@ -77,10 +86,11 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
     const std::vector<KernelRow> back = backward_of({head.forward.back()}, stack.operators);
     head.backward.insert(head.backward.begin(), back.begin(), back.end());
   } else {
+    if (shifts) shift_logits(head, cost.kept * logits);
     head.forward.push_back(row(cost.run_forward));
     head.backward.insert(head.backward.begin(), row(cost.run_backward));
   }
-  const double named = stack.casts_logits ? 4 : cost.output;
+  const double named = stack.casts_logits || stack.casts_outputs ? 4 : cost.output;
   const bool holds =
       pairs ? casts && stack.casts_logits && job.has_reference() : stack.holds_logits && !single;
   const double held = !holds ? 0 : pairs ? 4 : named;
@@ -93,8 +103,9 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   // the next one comes.
   const double rows = by_rows ? static_cast<double>(job.rows()) : 1,
                probabilities = in_place ? 0 : cost.kept / rows;
-  head.loss = {.forward = 1,
-               .backward = 1,
+  const std::size_t rows_of_loss = shifts ? 2 : 1;
+  head.loss = {.forward = rows_of_loss,
+               .backward = rows_of_loss,
                .saved = in_place ? 0 : (cost.kept + held) * logits,
                .passing = (cost.forward + more + probabilities) * logits,
                .logits = in_place ? 0 : cost.output * logits,
@@ -141,18 +152,28 @@ void loss_over_words(Unit& head, const Operators& all, double number_bytes, doub
                          number_bytes * vocabulary * hidden;
 }
 
-// Does the same for an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss):
-// logits of all chunks wait as they come, unless the head runs chunk by chunk too, and in 32 bits
-// for the backward pass unless a compiler casts them on the way, or they have these; everything
-// else is there for one chunk at a time.
-void loss_in_chunks(Unit& head, const Operators& all, bool uncast, bool with_head, double logits) {
-  constexpr double chunks = 8;
+// Returns how many chunks of the tokens a loss takes: as long as the stack has them, or an eighth
+// of all (torchtune's CEWithChunkedOutputLoss).
+double loss_chunks(const Stack& stack, double tokens) {
+  return stack.loss_chunk > 0 ? std::ceil(tokens / stack.loss_chunk) : 8;
+}
+
+// Does the same for one chunk of the tokens after the other: logits of all chunks wait as they
+// come, unless the head runs chunk by chunk too, and in 32 bits for the backward pass unless a
+// compiler casts them on the way, or they have these; everything else is there for one chunk at a
+// time. A loop that has a name for them keeps the cast ones.
+void loss_in_chunks(Unit& head, const Stack& stack, const Strategy& strategy, double chunks,
+                    double logits) {
+  const Operators& all = stack.operators;
+  const bool uncast = strategy.compiled || strategy.precision.whole(),
+             with_head = cross_entropy_of(stack, strategy) == CrossEntropy::head_chunks;
+  const double held = stack.holds_logits ? bytes_32 : uncast || with_head ? 0 : bytes_16;
   const LossCost cost = loss_cost(uncast ? CrossEntropy::kernel : CrossEntropy::logits);
   for (std::vector<KernelRow>* rows : {&head.forward, &head.backward})
     for (KernelRow& row : *rows) row.launches = chunks;
   head.forward.push_back(counted(all, cost.run_forward, logits, 1, chunks));
   head.backward.insert(head.backward.begin(), counted(all, cost.run_backward, logits, 1, chunks));
-  head.memory.saved += (cost.kept + (uncast || with_head ? 0 : bytes_16)) * logits;
+  head.memory.saved += (cost.kept + held) * logits;
   head.memory.forward = cost.forward * logits / chunks;
   head.memory.backward = cost.backward * logits / chunks;
 }
@@ -217,6 +238,20 @@ void cap_logits(Unit& head, const Operators& operators, double numbers, double l
   head.memory.saved += numbers * logits;
 }
 
+// Stores the head as other frozen matrices are; each chunk of tokens unpacks it again.
+void pack_head(Unit& head, const Stack& stack, const Strategy& strategy, double weights) {
+  if (head.tensors.empty()) return;
+  const double chunks = head.forward.front().launches;
+  pack(head, stack, strategy, 1);
+  hold_unpacked(head, stack, strategy, weights);
+  for (std::vector<KernelRow>* rows : {&head.forward, &head.backward})
+    for (KernelRow& row : *rows)
+      if (row.op == Operator::unpack || row.name == "cast_unpacked") {
+        row.launches *= chunks;
+        row.bytes *= chunks;
+      }
+}
+
 }  // namespace
 
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
@@ -256,8 +291,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     return {norm, head};
   } else if (kind == CrossEntropy::chunks || kind == CrossEntropy::head_chunks) {
     head.backward = backward_of(head.forward, stack.operators);
-    loss_in_chunks(head, stack.operators, strategy.compiled || strategy.precision.whole(),
-                   kind == CrossEntropy::head_chunks, logits);
+    loss_in_chunks(head, stack, strategy, loss_chunks(stack, t), logits);
   } else {
     loss_over_logits(head, stack, strategy, job, logits);
   }
@@ -267,6 +301,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   if (!head.trained) {
     head.backward = frozen_backward_of(head.forward, stack.operators);
     head.loss.reset();
+    if (stack.adapters.packs_head) pack_head(head, stack, strategy, h * v);
   }
   return {norm, head};
 }

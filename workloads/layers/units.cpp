@@ -100,6 +100,7 @@ void LayerWriter::linear(Role role) {
   added.memory.gradient = bytes_16 * t() * in;
   if (!frozen()) return;
   quantise(added, 1);
+  hold_unpacked(added, stack, strategy, in * out);
   keep_packed_input(added, bytes_16 * t() * in);
   if (in_shared_expert(role) && !stack.adapters.shared) return;
   if ((strategy.lora.targets != LoraTargets::attention || in_attention(role)) &&

@@ -52,6 +52,7 @@ struct Unit {
     double normed = 0;  // of what is saved, the result of the norm before
     double acted = 0;   // of what is saved, the result of an activation inside
     // These say what is kept and what is computed again: see checkpointing.hpp.
+    double named = 0;  // of what is saved, by functions that name it: until their graph is gone
     double kept = 0;   // waits from the forward pass on
     double input = 0;  // of the layer's input, at its first unit
   } memory;

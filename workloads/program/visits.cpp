@@ -67,6 +67,23 @@ void finish_layer(std::vector<Unit>& units, const StepInput& input, double layer
   run_again_as(units, wide);
 }
 
+// A loop that has a name for the logits keeps the graph behind them until its next forward pass is
+// over, and what functions have saved under a name of theirs. Rows as long as this one come each
+// time, unless documents are shorter.
+void hold_graph(ModelUnits& units, const StepInput& input) {
+  if (!input.stack.holds_logits || units.head.empty()) return;
+  double named = 0;
+  const bool again = input.strategy.checkpointing == Checkpointing::full;
+  for (std::size_t layer = 0; layer < units.alike.size(); ++layer)
+    if (!again || !is_checkpointed(input.strategy, static_cast<std::int64_t>(layer)))
+      for (const Unit& unit : units.layers[units.alike[layer]]) named += unit.memory.named;
+  const Job& job = input.job;
+  const bool shorter = !job.packed && job.documents.mean > 0;
+  const double usual = shorter ? job.documents.mean / static_cast<double>(job.sequence) : 1;
+  double& passing = units.head.back().memory.forward;
+  passing = std::max(passing, std::min(usual, 1.0) * named);
+}
+
 }  // namespace
 
 ModelUnits units_of(const StepInput& input, LayersWith which) {
@@ -109,6 +126,7 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
     widen_frozen(units.layers.back(), strategy);
     finish_layer(units.layers.back(), input, layer_input, micro_batches, layer);
   }
+  hold_graph(units, input);
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
   part_from_loss(units.head);
   for (Unit& unit : units.head) unit.memory.kept = unit.memory.saved;

@@ -39,6 +39,7 @@ struct Lora {
   std::optional<AdapterType> type{};  // nothing: as the stack has them
   double dropout = 0;                 // of the input of each adapter
   AdapterKernels kernels = AdapterKernels::modules;
+  bool saves_inputs = false;  // the function of a packed matrix does, whatever its format says
   bool embedding = false, head = false;  // these are trained whole beside adapters
   // If there are any, those targets alone have adapters whose names end with one of these; empty:
   // all.

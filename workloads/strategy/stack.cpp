@@ -70,6 +70,17 @@ Stack::HostCosts read_host(const Table& host) {
           .file_read = host.constant<BytesPerSecond>("file_read")};
 }
 
+// Reads what a stack does with projections, head and loss.
+void read_head(const Table& table, Stack& stack) {
+  stack.cross_entropy = read_word<CrossEntropy>(table, "cross_entropy", cross_entropy_names);
+  stack.holds_logits = table.flag_or("holds_logits", false);
+  stack.casts_logits = table.flag_or("casts_logits", false);
+  stack.casts_outputs = table.flag_or("casts_outputs", false);
+  stack.loss_chunk = static_cast<double>(table.integer_or("loss_chunk", 0, 0, 1 << 20));
+  stack.joins_projections = table.flag_or("joins_projections", false);
+  stack.unties_head = table.flag_or("unties_head", false);
+}
+
 }  // namespace
 
 Stack read_stack(const Table& table) {
@@ -95,9 +106,7 @@ Stack read_stack(const Table& table) {
                  .in_place = fused.flag_or("in_place", false),
                  .residual = fused.flag_or("residual", false),
                  .permute = fused.flag_or("permute", false)};
-  stack.cross_entropy = read_word<CrossEntropy>(table, "cross_entropy", cross_entropy_names);
-  stack.holds_logits = table.flag_or("holds_logits", false);
-  stack.casts_logits = table.flag_or("casts_logits", false);
+  read_head(table, stack);
   stack.repeats_heads = table.flag_or("repeats_heads", false);
   stack.reentrant = table.flag_or("reentrant", true);
   stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
@@ -115,6 +124,8 @@ Stack read_stack(const Table& table) {
         .one_beside_experts = adapters->flag_or("one_beside_experts", false),
         .casts = adapters->flag_or("casts", false),
         .pads = adapters->flag_or("pads", false),
+        .packs_head = adapters->flag_or("packs_head", false),
+        .casts_unpacked = adapters->flag_or("casts_unpacked", false),
     };
   stack.gradient_placeholders = table.flag_or("gradient_placeholders", false);
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);

@@ -106,8 +106,12 @@ struct Stack {
     friend bool operator==(const Fusion&, const Fusion&) = default;
   } fused;
   CrossEntropy cross_entropy = CrossEntropy::logits;
-  bool holds_logits = false;  // the loop has a name for them until the next forward pass
-  bool casts_logits = false;  // that name is of a copy in 32 bits
+  bool holds_logits = false;   // the loop has a name for them until the next forward pass
+  bool casts_logits = false;   // that name is of a copy in 32 bits
+  bool casts_outputs = false;  // outputs of the model are cast to 32 bits behind its forward call
+  double loss_chunk = 0;       // tokens of `head_chunks`; 0: an eighth of them
+  bool joins_projections = false;  // queries, keys and values are one product, whatever the model
+  bool unties_head = false;        // the head is a matrix of its own, whatever the model says
   // Code repeats keys and values for each head before a kernel that could do without.
   bool repeats_heads = false;
   AttentionKernel attention = AttentionKernel::flash;
@@ -136,6 +140,9 @@ struct Stack {
     // Those of queries, keys and values are put into the columns of one result, unless all three
     // have one: a list of these columns becomes a tensor in each call, for which the host waits.
     bool pads = false;
+    bool packs_head = false;  // formats of frozen matrices are those of the head, too
+    // Matrices are packed out of fp16, so that what is unpacked is cast to the input's type.
+    bool casts_unpacked = false;
 
     friend bool operator==(const Adapters&, const Adapters&) = default;
   } adapters;

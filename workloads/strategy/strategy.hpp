@@ -113,6 +113,7 @@ struct Strategy {
   std::optional<bool> reentrant;
   bool compiled = false;  // torch.compile: what is between matrix products is fused
   std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
+  bool shifts_logits = false;                 // all but the last of a row are copied for the loss
   Precision precision;                        // of matrix products, or of all there is
   Optimizer optimizer;
   UpdateKernels update_kernels = UpdateKernels::fused;

@@ -294,6 +294,43 @@ Breach longer_rows_take_no_less(const Case& c) {
   return less_than_with(c, "job.sequence", std::to_string(2 * c.scenario.job.sequence));
 }
 
+// ---- of adapters
+
+Breach needs_more(std::string_view less_is, const Prediction& less, const Prediction& more) {
+  if (less.memory.needed() <= more.memory.needed() * (1 + same)) return std::nullopt;
+  return fmt::format("{}: {} bytes, else {}", less_is, less.memory.needed(), more.memory.needed());
+}
+
+// Releases that save inputs need more for many tokens, and one matrix is unpacked at a time.
+Breach few_bits_need_no_more(const Case& c) {
+  const Lora& lora = c.scenario.strategy.lora;
+  const bool packed_again = c.scenario.stack.adapters.casts_unpacked;
+  if (lora.rank == 0 || lora.quantised.name != "nf4" || lora.saves_inputs || packed_again)
+    return std::nullopt;
+  const auto wide = with(c, "strategy.lora.quantised", "none");
+  return wide ? needs_more("4 bits", c.found, *wide) : std::nullopt;
+}
+
+Breach dora_takes_no_less(const Case& c) {
+  const Lora& lora = c.scenario.strategy.lora;
+  if (lora.rank == 0 || lora.method.name != "lora") return std::nullopt;
+  return less_than_with(c, "strategy.lora.method", "dora");
+}
+
+Breach fused_adapters_take_no_longer(const Case& c) {
+  const Lora& lora = c.scenario.strategy.lora;
+  if (lora.rank == 0 || lora.kernels == AdapterKernels::fused) return std::nullopt;
+  const auto fused = with(c, "strategy.lora.kernels", "fused");
+  return fused ? takes_longer("fused adapters", *fused, c.found) : std::nullopt;
+}
+
+Breach higher_rank_needs_no_less(const Case& c) {
+  const std::int64_t rank = c.scenario.strategy.lora.rank;
+  if (rank == 0) return std::nullopt;
+  const auto higher = with(c, "strategy.lora.rank", std::to_string(2 * rank));
+  return higher ? needs_more("half the rank", c.found, *higher) : std::nullopt;
+}
+
 enum class Of : std::uint8_t { jobs, steps };
 struct Law {
   std::string_view name;
@@ -321,6 +358,10 @@ constexpr std::array laws{
     Law{"more micro-batches take no less", Of::steps, 8, more_batches_take_no_less},
     Law{"larger micro-batches take no less", Of::steps, 8, larger_batches_take_no_less},
     Law{"longer rows take no less", Of::steps, 8, longer_rows_take_no_less},
+    Law{"frozen matrices in 4 bits need no more", Of::steps, 2, few_bits_need_no_more},
+    Law{"DoRA takes no less than LoRA", Of::steps, 2, dora_takes_no_less},
+    Law{"fused adapters take no longer", Of::steps, 2, fused_adapters_take_no_longer},
+    Law{"adapters of a higher rank need no less", Of::steps, 2, higher_rank_needs_no_less},
 };
 
 // Notes what a run of many scenarios has to have met.

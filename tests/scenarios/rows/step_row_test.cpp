@@ -90,6 +90,25 @@ TEST_CASE("a figure of memory counts what the row says, else what its stack's lo
   CHECK_FALSE(row("70,not compared: of the longest batch,").memory);
 }
 
+TEST_CASE("releases and types that other columns state are the scenario's", "[scenarios]") {
+  const auto row = [](const std::string& version, const std::string& precision) {
+    return row_of("scenario,framework_version,precision",
+                  "\"{model: llama-3.1-8b, cluster: {node: h100-8}, stack: trl, job: {sequence: "
+                  "4096}, strategy: {zero: 0, lora: {rank: 8}}}\",\"" +
+                      version + "\",\"" + precision + "\"");
+  };
+  const StepRow old =
+      row("transformers 4.48.1, peft 0.13.2 (beside the table)", "bf16, no autocast");
+  REQUIRE(old.missing.empty());
+  const Scenario asked = parse_scenario(data, old.scenario, "r");
+  CHECK(asked.strategy.shifts_logits);
+  CHECK(asked.strategy.lora.type == AdapterType::fp32);
+  const Scenario newest =
+      parse_scenario(data, row("LitGPT 8641822, torch 2.8", "bf16").scenario, "r");
+  CHECK_FALSE(newest.strategy.shifts_logits);
+  CHECK_FALSE(newest.strategy.lora.type);
+}
+
 TEST_CASE("a row that does not say what was computed again offers more of it", "[scenarios]") {
   const StepRow row = row_of(
       "scenario,lighter", std::string(whole) +
