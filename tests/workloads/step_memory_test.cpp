@@ -371,3 +371,22 @@ TEST_CASE("the update needs the flat gradient in fp32, at stage 2 beside its 16 
   parts.strategy.zero.sub_group = all / n / 4;
   CHECK_THAT(needed(parts), exactly((4 + half) * all / n / 4));
 }
+
+TEST_CASE("hooks of the first FSDP hold what frozen layers were given until the pass is over",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.lora = {4, LoraTargets::linear};
+  step.strategy.fsdp.version = 1;
+  step.strategy.fsdp.adapter_units = true;
+  step.strategy.checkpointing = Checkpointing::full;
+  step.strategy.reentrant = false;
+  const double given_up = highest(step, "activation_gradients");
+  step.strategy.reentrant = true;
+  const double inputs = static_cast<double>(step.model.layers) * half * step.job.slots() *
+                        static_cast<double>(step.model.hidden);
+  const double held = highest(step, "activation_gradients");
+  CHECK(held > given_up);
+  CHECK(held >= inputs);
+  step.strategy.fsdp.adapter_units = false;  // all has gradients, and other hooks
+  CHECK(highest(step, "activation_gradients") < held);
+}

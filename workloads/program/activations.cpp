@@ -125,11 +125,22 @@ void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
         writer_.release(compute, Held::activations, unit.memory.saved);
       if (part == PartOfVisit::inputs)
         writer_.allocate(compute, Held::activation_gradients, unit.parts->gradient);
-      writer_.release(compute, Held::checkpoints, unit.memory.input);
+      give_up_input(unit.memory.input, compute);
       pass_gradient(visit, compute);
       break;
   }
   if (now.phase == Phase::forward && travels(now) && last_of_layer(visit)) send(now.layer, compute);
+}
+
+// The input of a layer goes with the layer's backward pass, or stays beside its own gradient until
+// the whole pass is over.
+void Activations::give_up_input(double bytes, Mark compute) {
+  const StepInput& input = writer_.input();
+  const bool reentrant = input.strategy.reentrant.value_or(input.stack.reentrant);
+  if (!holds_frozen_inputs(input.strategy, reentrant))
+    return writer_.release(compute, Held::checkpoints, bytes);
+  writer_.allocate(compute, Held::activation_gradients, bytes);
+  held_inputs_ += bytes;
 }
 
 // The gradient of a unit's inputs lives until the unit before it has run. That of the residual
@@ -158,7 +169,9 @@ void Activations::end_pass(Mark compute) {
   writer_.release(compute, Held::activation_gradients, residual_);
   writer_.release(compute, Held::gradients, waits_);
   writer_.release(compute, Held::activations, lingers_);
-  residual_ = waits_ = lingers_ = 0;
+  writer_.release(compute, Held::checkpoints, held_inputs_);
+  writer_.release(compute, Held::activation_gradients, held_inputs_);
+  residual_ = waits_ = lingers_ = held_inputs_ = 0;
 }
 
 double activation_bytes(const StepInput& input, const std::vector<Visit>& visits) {

@@ -32,14 +32,16 @@ class Activations {
   void send(std::int16_t layer, Mark compute);
   void fetch(std::int16_t layer);
   void pass_gradient(std::size_t visit, Mark compute);
+  void give_up_input(double bytes, Mark compute);
 
   StepWriter& writer_;
   const std::vector<Visit>& visits_;
   std::map<std::int16_t, Waiting> waiting_;  // by layer
-  double passed_ = 0;    // bytes of gradients that the unit that ran last backward left
-  double residual_ = 0;  // of that of the residual stream
-  double lingers_ = 0;   // of what was computed again and is kept by name
-  double waits_ = 0;     // of that of a matrix that the head shares with the embedding
+  double passed_ = 0;       // bytes of gradients that the unit that ran last backward left
+  double residual_ = 0;     // of that of the residual stream
+  double lingers_ = 0;      // of what was computed again and is kept by name
+  double held_inputs_ = 0;  // of layers that hooks have not given up
+  double waits_ = 0;        // of that of a matrix that the head shares with the embedding
 };
 
 // Returns the most that activations take beside one another.

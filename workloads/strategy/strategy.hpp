@@ -165,6 +165,13 @@ inline bool flattens_frozen(const Strategy& s) {
   return is_fsdp(s.sharding) && s.fsdp.version == 1 && !s.fsdp.adapter_units && s.lora.rank > 0 &&
          s.lora.kernels == AdapterKernels::modules && !s.lora.quantised.packs();
 }
+// Where it is computed again in a pass of its own, the hooks of that version on a layer whose flat
+// tensor has no gradient hold the layer's input, and the gradient of that, until the backward pass
+// is over (torch/distributed/fsdp/_runtime_utils.py, _register_post_backward_reshard_only_hook).
+inline bool holds_frozen_inputs(const Strategy& s, bool reentrant) {
+  return is_fsdp(s.sharding) && s.fsdp.version == 1 && s.lora.rank > 0 && !flattens_frozen(s) &&
+         s.checkpointing == Checkpointing::full && reentrant;
+}
 constexpr std::int64_t ranks_of_embedding(const TensorParallel& tensor) {
   return tensor.divides_embedding ? tensor.size : 1;
 }
