@@ -24,6 +24,7 @@ inline constexpr std::array source_options{
     OptionSpec{"gpus", "N", "how many GPUs in all; nodes follow from it"},
     OptionSpec{"nodes", "N", "how many nodes of it"},
     OptionSpec{"host-memory", "SIZE", "memory of each host, such as 64GB"},
+    OptionSpec{"cores", "N", "cores of each host"},
     OptionSpec{"model", "NAME",
                "the model: a name of `stepsim list models`, or the path of a config.json"},
     OptionSpec{"tokens", "N",

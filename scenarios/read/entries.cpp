@@ -44,7 +44,7 @@ void check_model(const Catalogue& data, const Table& root, const std::string& na
   std::error_code failed;
   const fs::path path(name);
   const bool folder = fs::is_directory(path, failed);
-  if (folder && !fs::exists(path / "config.json", failed))
+  if (folder && !fs::exists(path / "config.json", failed) && !is_on(data, model_shelf, name))
     return root.problem("model", fmt::format("\"{}\" is a folder without config.json", name));
   if (!is_config_path(name)) {
     known(root, "model", "model", name, data, {model_shelf});

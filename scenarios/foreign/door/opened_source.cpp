@@ -30,13 +30,19 @@ std::optional<std::string> find_file_beside(const std::string& script, const std
   return find_above(script, text);
 }
 
-// `own`: how one gets at files that come with the program.
-std::string file_beside(const std::string& script, const ShellWord& word, const std::string& own) {
+// The program's facts say how one gets at files that come with it, and where they lie in its own
+// repository, by names without an ending.
+std::string file_beside(const std::string& script, const ShellWord& word, const Table& facts) {
+  const std::string own = facts.text_or("own_files", "");
   if (!word.unknown.empty())
     throw UserError({{script, word.line, "",
                       fmt::format("the name of the file of settings {}",
                                   unknown_argument_message({"1", word}))}});
   if (auto file = find_file_beside(script, word.text)) return *file;
+  if (facts.has("own_folder"))
+    if (auto file = find_in_repository(
+            script, fmt::format("{}/{}.yaml", facts.text("own_folder"), word.text)))
+      return *file;
   const std::filesystem::path place = std::filesystem::path(script).parent_path() / word.text;
   throw UserError({{script, word.line, "",
                     fmt::format("no file {}, which the training is read from{}{}", place.string(),
@@ -151,6 +157,7 @@ std::optional<PythonTraining> python_training(const Catalogue& data, const Pytho
   if (launch.gpus) training->launch.gpus = launch.gpus;
   if (launch.program.empty()) return training;
   // The script's launch overrules what the file would do by itself.
+  training->launch.arguments = launch.arguments;
   training->launch.environment = launch.environment;
   training->launch.options = launch.options;
   training->launch.alone = launch.alone;
@@ -160,6 +167,7 @@ std::optional<PythonTraining> python_training(const Catalogue& data, const Pytho
   if (launch.gpus) training->launch.gpus = launch.gpus;
   if (launch.nodes) training->launch.nodes = launch.nodes;
   training->launch.gpu = launch.gpu;
+  training->launch.queue = launch.queue;
   training->launch.unknown = launch.unknown;
   if (!launch.file.text.empty()) training->launch.file = launch.file;
   return training;
@@ -199,8 +207,7 @@ void open_arguments(const Catalogue& data, const std::string& script, OpenedSour
   const auto named = named_file(kind, root, arguments.others);
   if (!named) return;
   const ShellFile* written = written_file(opened.script->script, named->text);
-  if (written == nullptr)
-    opened.file = file_beside(script, *named, facts.root().text_or("own_files", ""));
+  if (written == nullptr) opened.file = file_beside(script, *named, facts.root());
   Document settings_file = written == nullptr
                                ? open_document(opened.file)
                                : parse_document(in_line(written->line, written->text), script);
@@ -349,12 +356,15 @@ bool starts_something(const Catalogue& data, const WrappedSource& wrapped,
 std::string why_nothing(const WrappedSource& wrapped) {
   constexpr std::string_view ending = ".sh";
   const std::string& shell = wrapped.shell;
-  const std::size_t end = shell.find(ending);
-  if (end == std::string::npos) return wrapped.nothing;
-  const std::size_t from = shell.find_last_of(" '\"\n=", end);
-  const std::size_t begin = from == std::string::npos ? 0 : from + 1;
-  return fmt::format("it starts {}: give that script instead",
-                     shell.substr(begin, end + ending.size() - begin));
+  for (std::size_t end = shell.find(ending); end != std::string::npos;
+       end = shell.find(ending, end + 1)) {
+    const std::size_t from = shell.find_last_of(" '\"\n=", end);
+    const std::size_t begin = from == std::string::npos ? 0 : from + 1;
+    const std::string script = shell.substr(begin, end + ending.size() - begin);
+    if (script.find("://") == std::string::npos)  // what is fetched there installs something
+      return fmt::format("it starts {}: give that script instead", script);
+  }
+  return wrapped.nothing;
 }
 
 OpenedSource open_wrapped(const Catalogue& data, const std::string& file, Settings settings,

@@ -22,6 +22,7 @@
 #include "scenarios/foreign/programs/slime/slime.hpp"
 #include "scenarios/foreign/programs/torchtitan/torchtitan.hpp"
 #include "scenarios/foreign/programs/torchtune/torchtune.hpp"
+#include "scenarios/foreign/programs/trl/autotrain.hpp"
 #include "scenarios/foreign/programs/trl/trl.hpp"
 #include "scenarios/foreign/programs/verl/verl.hpp"
 #include "scenarios/foreign/programs/verl/verl_sft.hpp"
@@ -34,6 +35,11 @@ namespace {
 // Returns the kinds of programs whose settings are read by tables.
 std::vector<SourceKind> kinds_of_settings() {
   return {
+      {.name = "slime",
+       .title = "arguments of slime",
+       .table = "programs/slime/slime",
+       .translate = translate_slime,
+       .arguments = {"rollout-num-gpus-per-engine", "actor-num-gpus-per-node", "hf-checkpoint"}},
       {.name = "megatron",
        .title = "a Megatron file",
        .table = "programs/megatron/megatron",
@@ -44,12 +50,9 @@ std::vector<SourceKind> kinds_of_settings() {
                     "*finetune_gpt.py"},
        .never = {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size",
                  "model-parallel-size", "train_micro_batch_size_per_gpu",
-                 "train-micro-batch-size-per-gpu"}},
-      {.name = "slime",
-       .title = "arguments of slime",
-       .table = "programs/slime/slime",
-       .translate = translate_slime,
-       .arguments = {"rollout-num-gpus-per-engine", "actor-num-gpus-per-node", "hf-checkpoint"}},
+                 "train-micro-batch-size-per-gpu"},
+       .arguments = {"num-layers"},
+       .told_beside = {"micro-batch-size", "tensor-model-parallel-size"}},
       {.name = "verl",
        .title = "a verl file",
        .table = "programs/verl/verl",
@@ -128,7 +131,8 @@ std::vector<SourceKind> kinds_of_recipes() {
            .programs = {"train/train.py", "*/train/train.py"},
            .takes_file = true,
            .never = {"base_model", "policy", "model_name_or_path"},
-           .sets_keys = true},
+           .sets_keys = true,
+           .by_file = true},
           {.name = "torchtune",
            .title = "a torchtune file",
            .table = "programs/torchtune/torchtune",
@@ -208,7 +212,7 @@ std::vector<SourceKind> kinds_of_trainers() {
            .programs = {"trl *", "trl.scripts.*", "*Trainer"},
            .takes_file = true,
            .never = {"finetuning_type", "cutoff_len", "stage", "template",
-                     "num_unique_prompts_rollout"},
+                     "num_unique_prompts_rollout", "micro_train_batch_size"},
            .file_option = "config",
            .arguments = {"model_name_or_path"},
            .told_beside = {"per_device_train_batch_size", "gradient_accumulation_steps",
@@ -278,7 +282,8 @@ std::string none_of_these(const std::vector<std::string>& keys) {
       "looks like nothing that is read here: a scenario has cluster, stack, job and strategy; also "
       "read are {}, of AutoTrain, NeMo 1 and Primus, a notebook, a Python file, a shell script, a "
       "Makefile, a Dockerfile, a task of SkyPilot, a job of Kubernetes and a run of Weights & "
-      "Biases",
+      "Biases; settings of a program of your own are read with it: give the program, or the script "
+      "that starts it",
       fmt::join(titles.begin() + 1, titles.end(), ", "));
 }
 
@@ -301,20 +306,29 @@ const std::vector<SourceKind>& known_kinds() {
          .translate = translate_axolotl,
          .programs = {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
          .takes_file = true,
+         .never = {"use_lora", "lora_config", "mixed_precision", "model_max_length"},
          .low_lines = true},
         {.name = "deepspeed",
          .title = "a DeepSpeed file",
          .marks = {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
                    "zero_allow_untested_optimizer"},
          .translate = translate_deepspeed,
-         .never = {"log_history", "pipe_parallel_size", "pipe-parallel-size", "model_parallel_size",
-                   "model-parallel-size", "num_layers", "num-layers", "lr_decay_style",
-                   "lr-decay-style"}},
+         .never = {"model_name_or_path", "log_history", "pipe_parallel_size", "pipe-parallel-size",
+                   "model_parallel_size", "model-parallel-size", "num_layers", "num-layers",
+                   "lr_decay_style", "lr-decay-style"}},
         {.name = "openrlhf",
          .title = "OpenRLHF",
          .table = "programs/openrlhf/openrlhf",
          .translate = translate_openrlhf,
-         .programs = {"openrlhf.cli.train_*"}}};
+         .programs = {"openrlhf.cli.train_*"}},
+        {.name = "autotrain",
+         .title = "arguments of AutoTrain",
+         .table = "programs/trl/trl",
+         .translate = translate_autotrain,
+         .programs = {"autotrain llm", "autotrain"},
+         .takes_file = true,
+         .file_option = "config",
+         .low_lines = true}};
     for (SourceKind& kind : kinds_of_settings()) kinds.push_back(std::move(kind));
     for (SourceKind& kind : kinds_of_open_instruct()) kinds.push_back(std::move(kind));
     for (SourceKind& kind : kinds_of_recipes()) kinds.push_back(std::move(kind));
@@ -369,6 +383,11 @@ const SourceKind& kind_of(const Document& document, std::string_view asked) {
 }
 
 bool is_called(const SourceKind& kind, const Launch& launch) {
+  const auto is_file = [](const ShellWord& word) {
+    return word.text.ends_with(".yaml") || word.text.ends_with(".yml");
+  };
+  if (kind.by_file && (launch.arguments.empty() || !is_file(launch.arguments.front())))
+    return false;
   return std::any_of(kind.programs.begin(), kind.programs.end(), [&](const char* program) {
     return fnmatch(program, launch.program.c_str(), 0) == 0;
   });

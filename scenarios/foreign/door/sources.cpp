@@ -1,6 +1,7 @@
 #include "scenarios/foreign/door/sources.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/foreign/door/source_kinds.hpp"
@@ -66,6 +67,18 @@ void tell_unknown_counts(const SourceQuestion& question, Translation& translatio
   }
 }
 
+// What a script says beside the program that it starts has no line in that, and is no less said.
+void name_arguments(const SourceQuestion& question, Translation& translation) {
+  if (question.launch == nullptr) return;
+  std::vector<std::string> said;
+  for (const ShellWord& word : question.launch->arguments)
+    if (word.text.starts_with("--"))
+      said.push_back(low_lined(word).text.substr(2, word.text.find('=') - 2));
+  for (TranslatedLine& line : translation.lines)
+    if (line.line == 0 && holds(said, line.key) && !holds(translation.set, line.key))
+      line.key.insert(0, "--");
+}
+
 // Lines of a notebook are those of its cells: "max_length of code cell 3, line 2".
 void name_cells(const std::vector<CodeCell>& cells, Translation& translation) {
   if (cells.empty()) return;
@@ -83,6 +96,28 @@ void name_cells(const std::vector<CodeCell>& cells, Translation& translation) {
     key.remark = place_text(cells, key.line) + (key.remark.empty() ? "" : ": " + key.remark);
     key.line = 0;
   }
+}
+
+// A file is recognised by few keys: where most of the others mean nothing to that program, it is of
+// somebody's own, and defaults of the program would be taken for it in silence.
+void refuse_foreign_keys(const OpenedSource& opened, const SourceQuestion& question,
+                         const Translation& translation) {
+  constexpr std::size_t many = 5;
+  if (opened.script || !said(question.settings, source_kind_setting).empty()) return;
+  std::vector<std::string> strange;
+  for (const SourceKey& key : translation.keys)
+    if (key.fate == KeyFate::unknown) strange.push_back(key.key);
+  const std::size_t all = translation.keys.size();
+  if (strange.size() < many || 2 * strange.size() <= all) return;
+  const std::size_t number = strange.size();
+  strange.resize(many);
+  throw UserError(
+      {{opened.file, 0, "",
+        fmt::format("looks like {}, but {} of its {} keys are none of that program's ({}, ...): "
+                    "settings of a program of your own are read with it: give the program, or the "
+                    "script that starts it; --from {} reads the file all the same",
+                    opened.kind->title, number, all, fmt::join(strange, ", "),
+                    opened.kind->name)}});
 }
 
 }  // namespace
@@ -127,7 +162,9 @@ std::optional<Translation> translate_source(const Catalogue& data, const std::st
   try {
     refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
+    refuse_foreign_keys(opened, question, translation);
     for (const auto& [key, value] : question.settings) translation.set.push_back(key);
+    name_arguments(question, translation);
     keep_allocator(question, translation);
     tell_unknown_counts(question, translation);
     for (const UnknownArgument& each : opened.unknown)

@@ -88,7 +88,7 @@ KnownLaunchers known_launchers(const Catalogue& data) {
                                each.text_or("file", ""), each.text_or("devices", ""),
                                each.text_or("gpus_short", ""), each.text_or("hosts", "")});
   }
-  document.finish();
+  document.finish(Leftovers::allowed);
   return known;
 }
 
@@ -349,10 +349,11 @@ class CommandReader {
   // One that is started by its own name.
   void named_program() {
     const std::string name = program_in(words_.front().text);
-    if (holds(known_.programs, name) && words_.size() > 1 && !is_option(words_[1])) {
-      launch_.program = fmt::format("{} {}", name, words_[1].text);
+    if (holds(known_.programs, name) && words_.size() > 1) {
+      const bool by_options = is_option(words_[1]);
+      launch_.program = by_options ? name : fmt::format("{} {}", name, words_[1].text);
       by_slurm_ = false;
-      drop(2);
+      drop(by_options ? 1 : 2);
     } else if (name.ends_with(".py")) {
       take_program();
     }

@@ -31,6 +31,14 @@ std::string places_of(const std::vector<const Launch*>& launches) {
     throw UserError(
         {{question.file, 0, "",
           fmt::format("is {} that starts no training; it was read, not run", question.title)}});
+  const Document facts =
+      read_document(question.data.file("scenarios/foreign/launch/launchers.yaml"));
+  const Table lessons = facts.root().table("not_read");
+  for (const Launch& each : all)
+    if (const std::string name = each.program.substr(0, each.program.find(' ')); lessons.has(name))
+      throw UserError(
+          {{question.file, each.line, "",
+            fmt::format("the script starts {}: {}", each.program, lessons.text(name))}});
   std::vector<const Launch*> others(all.size());
   std::transform(all.begin(), all.end(), others.begin(), [](const Launch& each) { return &each; });
   throw UserError({{question.file, all.front().line, "",

@@ -36,13 +36,15 @@ std::string nodes_text(const NamedMachine& machine) {
   return machine.whole ? machine.node : fmt::format("{} of {}", machine.gpus, machine.node);
 }
 
-// Full nodes, as far as that goes up.
+// Full nodes, as far as that goes up; a node of more GPUs than the usual one has is taken for
+// several.
 NamedMachine usual_machine(const GpusOfSource& said) {
   NamedMachine machine{.words = "", .node = std::string(usual_node), .gpus = gpus_of_usual_node};
   if (said.gpus <= 0) return machine;
   const auto gpus = static_cast<std::uint32_t>(said.gpus);
   machine.nodes = said.nodes > 0 ? static_cast<std::uint32_t>(said.nodes)
                                  : (gpus + gpus_of_usual_node - 1) / gpus_of_usual_node;
+  while (gpus % machine.nodes != 0 || gpus / machine.nodes > gpus_of_usual_node) ++machine.nodes;
   machine.gpus = std::max(gpus / machine.nodes, 1u);
   machine.whole = machine.gpus == gpus_of_usual_node;
   return machine;
@@ -95,16 +97,16 @@ std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const Gp
     names.push_back(question.launch->queue);
   if (!question.script.empty())
     names.push_back(std::filesystem::path(question.script).filename().string());
-  for (const std::string& name : names)
-    if (auto machine = gpu_in_name(question.data, name, gpus);
-        machine && (said.nodes <= 1 || machine->nodes > 1)) {
-      machine->nodes = static_cast<std::uint32_t>(std::max<std::int64_t>(said.nodes, 1));
-      why = fmt::format(
-          "the {} is called {}{}{}",
-          question.launch != nullptr && name == question.launch->queue ? "queue" : "script",
-          machine->words, said.gpus > 0 ? ", and " : "", said.gpus > 0 ? said.why : "");
-      return machine;
-    }
+  for (const std::string& name : names) {
+    const bool queue = question.launch != nullptr && name == question.launch->queue;
+    auto machine =
+        queue ? machine_called(question.data, name, gpus) : gpu_in_name(question.data, name, gpus);
+    if (!machine || (said.nodes > 1 && machine->nodes <= 1)) continue;
+    machine->nodes = static_cast<std::uint32_t>(std::max<std::int64_t>(said.nodes, 1));
+    why = fmt::format("the {} is called {}{}{}", queue ? "queue" : "script", machine->words,
+                      said.gpus > 0 ? ", and " : "", said.gpus > 0 ? said.why : "");
+    return machine;
+  }
   for (const bool folder : {false, true}) {
     const std::string name = (folder ? file.parent_path() : file).filename().string();
     auto machine = gpu_in_name(question.data, name, gpus);
@@ -241,14 +243,16 @@ void assume_machine(const SourceQuestion& question, const Table& source, Transla
 namespace {
 
 // The folder that a launch before this one writes is the model that that one began with.
-std::optional<NamedModel> model_called(const SourceQuestion& question, const std::string& said) {
+std::optional<NamedModel> model_called(const SourceQuestion& question, const std::string& said,
+                                       const std::string& kind) {
   const EarlierLaunch* wrote = nullptr;
   for (const EarlierLaunch& each : question.earlier)
     if (same_run(each.output, said) && !same_run(each.model, said)) wrote = &each;
   auto model = find_named_model(question.data, wrote ? wrote->model : said, question.file);
   if (model && wrote)
     model->how = fmt::format("the launch of line {} writes it, from {}", wrote->line, wrote->model);
-  if (!model) model = model_of_size(question.data, {wrote ? wrote->model : said, question.file});
+  if (!model)
+    model = model_of_size(question.data, {wrote ? wrote->model : said, question.file}, kind);
   return model;
 }
 
@@ -265,7 +269,9 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
     source.problem(key, fmt::format("says no model: {}", way));
     return;
   }
-  const auto model = model_called(question, said);
+  constexpr std::string_view kind = "model_type";
+  const auto model =
+      model_called(question, said, source.has(kind) ? source.one_line(kind) : std::string());
   const bool stands_in = model && !model->how.empty() && model->files.empty();
   if (const std::string why = model && !stands_in ? "" : why_not_modelled(question.data, said);
       !why.empty()) {

@@ -13,6 +13,7 @@
 #include "scenarios/read/entries.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
+#include "topology/catalog.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
@@ -204,8 +205,8 @@ std::optional<NamedModel> follow(const Catalogue& data, const std::string& said,
   return std::nullopt;
 }
 
-// A name may say "3b" for 3, "30b-a3b" for 30 of which a token meets 3, in billions; 0: it does not
-// say.
+// A name may say "3b" for 3, "30b-a3b" for 30 of which a token meets 3, "a3b" for these alone, in
+// billions; 0: it does not say.
 struct SizeInName {
   double all = 0, active = 0;
   bool experts() const { return active > 0; }
@@ -223,12 +224,23 @@ std::string_view family_in(std::string_view entry) {
   return entry.substr(0, static_cast<std::size_t>(end - entry.begin()));
 }
 
+// Three letters may end another word: "cutegpt" is none of the family of gpt-neox.
+bool says_family(std::string_view family, const std::string& name) {
+  const std::string small = in_small_letters(name);
+  const std::size_t at = small.find(family);
+  constexpr std::size_t short_word = 3;
+  return family.size() >= short_word && at != std::string::npos &&
+         (family.size() > short_word || at == 0 || !is_letter(small[at - 1]));
+}
+
 SizeInName sizes_in(const std::string& name) {
   static const std::regex with_experts(R"((\d+(?:\.\d+)?)b-?a(\d+(?:\.\d+)?)b)", std::regex::icase),
-      many(R"((\d+)x(\d+(?:\.\d+)?)b)", std::regex::icase);
+      many(R"((\d+)x(\d+(?:\.\d+)?)b)", std::regex::icase),
+      met(R"((?:^|[^a-z0-9])a(\d+(?:\.\d+)?)b(?![a-z0-9]))", std::regex::icase);
   std::smatch found;
   if (std::regex_search(name, found, with_experts))
     return {std::stod(found[1]), std::stod(found[2])};
+  if (std::regex_search(name, found, met)) return {0, std::stod(found[1])};
   // "8x7B": attention is there once, and a token meets two.
   if (std::regex_search(name, found, many))
     return {0.8 * std::stod(found[1]) * std::stod(found[2]), 1.75 * std::stod(found[2])};
@@ -245,7 +257,7 @@ double distance(const SizeInName& wanted, const Model& model) {
   const auto apart = [](double one, double other) { return std::abs(std::log(one / other)); };
   const double all = static_cast<double>(count_parameters(model).total()) / billion;
   if (!wanted.experts()) return apart(wanted.all, all);
-  return std::max(apart(wanted.all, all),
+  return std::max(wanted.all > 0 ? apart(wanted.all, all) : 0,
                   apart(wanted.active, static_cast<double>(active_parameters(model)) / billion));
 }
 
@@ -275,10 +287,11 @@ const StandIn& stand_in_of(std::vector<StandIn>& candidates) {
 }  // namespace
 
 std::optional<NamedModel> model_of_size(const Catalogue& data,
-                                        const std::vector<std::string>& names) {
+                                        const std::vector<std::string>& names,
+                                        const std::string& kind) {
   for (const std::string& name : names) {
     const SizeInName wanted = sizes_in(run_or_model_in(name));
-    if (wanted.all <= 0) continue;
+    if (wanted.all <= 0 && !wanted.experts()) continue;
     const double farthest = wanted.experts() ? 0.7 : 0.25;  // experts are fewer in the catalogue
     std::vector<StandIn> candidates;
     for (const std::string& entry : names_on(data, model_shelf)) {
@@ -288,8 +301,11 @@ std::optional<NamedModel> model_of_size(const Catalogue& data,
       constexpr std::int64_t long_enough = 131072;
       // A model that somebody trains today has layers of the usual kind.
       if (model.positions != Positions::rotary || model.norms == Norms::once) continue;
-      const bool kin = family_in(entry).size() > 2 &&
-                       in_small_letters(name).find(family_in(entry)) != std::string::npos;
+      // One with a tower for images beside its layers is another kind of model.
+      if (open_entry(data, model_shelf, entry).root().text_or("title", "").find("text tower") !=
+          std::string::npos)
+        continue;
+      const bool kin = says_family(family_in(entry), name) || says_family(family_in(entry), kind);
       // A family has its own widths and words, so its size may be farther off.
       if (!model.mixer && model.experts.has_value() == wanted.experts() &&
           apart < farthest * (kin ? 2 : 1))
@@ -304,7 +320,7 @@ std::optional<NamedModel> model_of_size(const Catalogue& data,
             "a stand-in{} of {:.3g}B: its own config.json is not here, and \"{}\" says {:.3g}B",
             found.kin ? "" : " of another family",
             static_cast<double>(count_parameters(model).total()) / 1e9, run_or_model_in(name),
-            wanted.all),
+            wanted.all > 0 ? wanted.all : wanted.active),
         {}};
   }
   return std::nullopt;

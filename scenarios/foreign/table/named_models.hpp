@@ -22,9 +22,11 @@ std::optional<NamedModel> find_named_model(const Catalogue& data, const std::str
                                            const std::string& file);
 
 // Returns a model of as many parameters as one of these names says, for one that nothing is known
-// of; nothing where none says it, or no model comes near.
+// of; nothing where none says it, or no model comes near. `kind` is what the file says besides of
+// the family: "LlamaForCausalLM".
 std::optional<NamedModel> model_of_size(const Catalogue& data,
-                                        const std::vector<std::string>& names);
+                                        const std::vector<std::string>& names,
+                                        const std::string& kind = "");
 
 // Returns whether two paths name the result of the same run: "/outputs/sft" and
 // "sft/checkpoint-40".

@@ -228,13 +228,83 @@ void put_kind_of_adapter(MappedSource& source, const AdapterWords& words) {
 
 }  // namespace
 
+namespace {
+
+// Returns what a pattern stands for, as far as it says so: "(up|down)_proj" is "up_proj" and
+// "down_proj"; nothing where it has other signs.
+std::vector<std::string> alternatives_in(std::string_view pattern) {
+  constexpr std::size_t most = 64;
+  std::vector<std::string> all{""};
+  while (!pattern.empty()) {
+    std::vector<std::string> parts{""};
+    if (pattern.front() == '(') {
+      const std::size_t end = pattern.find(')');
+      if (end == std::string_view::npos) return {};
+      std::string_view inside = pattern.substr(1, end - 1);
+      if (inside.starts_with("?:")) inside.remove_prefix(2);
+      for (const char c : inside)
+        if (c == '|')
+          parts.emplace_back();
+        else if (is_letter_or_digit(c) || c == '_')
+          parts.back() += c;
+        else
+          return {};
+      pattern.remove_prefix(end + 1);
+    } else {
+      parts.front() = pattern.front();
+      if (!is_letter_or_digit(pattern.front()) && pattern.front() != '_') return {};
+      pattern.remove_prefix(1);
+    }
+    std::vector<std::string> longer;
+    for (const std::string& begin : all)
+      for (const std::string& part : parts)
+        if (longer.size() < most) longer.push_back(begin + part);
+    all = std::move(longer);
+  }
+  return all;
+}
+
+// peft takes one text for a pattern over the whole names of modules: the last part says which
+// matrices, or the names of matrices that stand in it.
+std::vector<std::string> modules_of_pattern(const std::string& said, const Table& known) {
+  if (said.find_first_of("(|") == std::string::npos) return {said};
+  std::string_view last = said;
+  while (!last.empty() && std::string_view("$^.*+?").find(last.back()) != std::string_view::npos)
+    last.remove_suffix(1);
+  int depth = 0;
+  for (std::size_t at = last.size(); at > 0; --at) {
+    depth += last[at - 1] == ')' ? 1 : last[at - 1] == '(' ? -1 : 0;
+    if (depth != 0 || std::string_view(".*+").find(last[at - 1]) == std::string_view::npos)
+      continue;
+    last.remove_prefix(at);
+    break;
+  }
+  std::vector<std::string> modules = alternatives_in(last);
+  if (!modules.empty()) return modules;
+  std::string word;
+  for (const char c : said + ".") {
+    if (is_letter_or_digit(c) || c == '_') {
+      word += c;
+      continue;
+    }
+    for (const char* where : {"attention", "feed_forward"})
+      if (holds(known.texts(where), word) && !holds(modules, word)) modules.push_back(word);
+    word.clear();
+  }
+  return modules.empty() ? std::vector{said} : modules;
+}
+
+}  // namespace
+
 void put_adapter(MappedSource& source, const AdapterWords& words) {
   const Document shared = shared_words(source);
   const Table modules = shared.root().table("lora_modules");
+  std::vector<std::string> named = words.modules;
+  if (named.size() == 1) named = modules_of_pattern(named.front(), modules);
   source.put("strategy.lora.rank", words.rank, words.rank_key);
   const auto names_any = [&](std::string_view where) {
     const std::vector<std::string> known = modules.texts(where);
-    return std::any_of(words.modules.begin(), words.modules.end(), [&](const std::string& said) {
+    return std::ranges::any_of(named, [&](const std::string& said) {
       const std::string last = said.substr(said.rfind('.') + 1);
       return holds(known, last) || holds(known, said);
     });
@@ -248,12 +318,11 @@ void put_adapter(MappedSource& source, const AdapterWords& words) {
     // A trainer passes over names that the model does not have.
     const std::vector<std::string> usual{"q_proj", "v_proj"};
     const std::vector<std::string> there =
-        modules_there(source, shared.root().table("same_matrices"),
-                      words.modules.empty() ? usual : words.modules);
+        modules_there(source, shared.root().table("same_matrices"), named.empty() ? usual : named);
     if (!there.empty())
       source.put("strategy.lora.modules", fmt::format("[{}]", fmt::join(there, ", ")),
                  words.modules_key,
-                 words.modules.empty() ? "queries and values alone are the usual ones" : "");
+                 named.empty() ? "queries and values alone are the usual ones" : "");
   }
   put_whole_modules(source, shared.root(), words.whole_key);
   put_kind_of_adapter(source, words);

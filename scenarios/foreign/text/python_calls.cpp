@@ -149,6 +149,7 @@ void add_module(PythonFile& file, PythonShape module) {
     move_all(each.fields);
     file.classes.push_back(std::move(each));
   }
+  file.aliases.insert(module.aliases.begin(), module.aliases.end());
 }
 
 void index_python(PythonFile& file) {

@@ -23,6 +23,8 @@ PythonValue Evaluation::subscripted(PythonValue value, const std::string& name, 
     value = as_settings(std::move(value));
     if (value.kind == Kind::table || value.kind == Kind::object)
       return field(value, key.text, line);
+    // Of settings in settings the last name is the one that --set takes.
+    if (value.kind == Kind::unknown && name.empty()) return unknown(value.text, key.text);
     if (value.kind == Kind::unknown && !value.variable.empty() && value.variable != name)
       return value;
     return unknown(fmt::format("{}[...] of line {}", name, line), key.text);
@@ -215,6 +217,7 @@ std::optional<PythonValue> Evaluation::library_call(const std::string& name,
     return told.size() > 2 ? told[2] : unknown(fmt::format("getattr(..., {})", asked), asked);
   }
   if (name == "dict" && told.empty()) return keywords;
+  if (name == "dict" && one && told[0].kind == Kind::table) return told[0];
   if (last == "DictConfig" || last == "SimpleNamespace" || last == "EasyDict" ||
       last == "AttrDict" || last == "to_container" || last == "create" || last == "Namespace")
     if (one || told.empty())

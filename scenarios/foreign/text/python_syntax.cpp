@@ -113,13 +113,14 @@ class PythonLexer {
         throw UserError({{file_, line, "", "a text that begins here is never closed"}});
       if (c == quote && (!thrice || (at(place_ + 1) == quote && at(place_ + 2) == quote))) break;
       if (c == '\n') ++line_;
+      if (c == '\\' && raw && at(place_ + 1) == quote) said += at(place_++);  // it closes nothing
       if (c == '\\' && !raw && place_ + 1 < text_.size()) {
         ++place_;
         if (at(place_) == '\n') ++line_;
         if (at(place_) != '\n') said += at(place_) == 'n' ? '\n' : at(place_);
         continue;
       }
-      said += c;
+      said += at(place_);
     }
     place_ += thrice ? 3 : 1;
     const bool holes = filled_in && said.find('{') != std::string::npos;

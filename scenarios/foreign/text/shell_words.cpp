@@ -157,6 +157,10 @@ class ScriptReader {
         lines[key] = line;
       }
     }
+    // The queue gives the job a number, which a script asks for to know whether it runs there.
+    if (!result_.directives.empty())
+      for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID"})
+        state().variables[name] = {{{memory_.unknown("the number of the job", name, 1)}}, false};
     const SlurmCounts counts = slurm_counts(result_.directives);
     const auto tell = [&](std::initializer_list<const char*> names,
                           const std::optional<std::int64_t>& count, const char* key) {
@@ -531,9 +535,9 @@ class ScriptReader {
     return last;
   }
 
-  // A file of commands beside the script, or in the repository that it lies in: read as if it stood
-  // here. Others are the machine's own: what they set is not known.
-  Verdict included(const ShellNode& node, const ShellText& name) {
+  // Finds a file of commands beside the script, or in the repository that it lies in. Others are
+  // the machine's own.
+  std::optional<std::string> file_of_commands(const ShellText& name) const {
     namespace fs = std::filesystem;
     const std::string said = plain(name);
     const fs::path folder = fs::path(memory_.file).parent_path();
@@ -544,17 +548,65 @@ class ScriptReader {
       if (below && !found && !has_unknown(name) && fs::is_regular_file(place, failed))
         found = place.string();
     if (!found) found = find_above(memory_.file, said);
-    if (found && fs::file_size(*found, failed) <= largest_script) {
-      if (++depth_ > deepest_call) return --depth_, Verdict::open;
-      ShellText text = shell_text(read_text(*found), node.line);
-      for (Letter& letter : text) letter.line = node.line;
-      const Verdict last = walk_text(text);
-      state().returned = false;
-      --depth_;
-      return last == Verdict::no ? Verdict::yes : last;
+    if (found && fs::file_size(*found, failed) > largest_script) found.reset();
+    return found;
+  }
+
+  // Reads such a file as if it stood here; what one that is not found sets is not known.
+  Verdict included(const ShellNode& node, const ShellText& name, bool queued = false) {
+    const auto found = file_of_commands(name);
+    if (!found) {
+      memory_.elsewhere = true;
+      return Verdict::ran;
     }
-    memory_.elsewhere = true;
-    return Verdict::ran;
+    if (++depth_ > deepest_call) return --depth_, Verdict::open;
+    const std::string script = read_text(*found);
+    if (queued && result_.directives.empty()) read_directives(script);
+    ShellText text = shell_text(script, node.line);
+    for (Letter& letter : text) letter.line = node.line;
+    const Verdict last = walk_text(text);
+    state().returned = false;
+    --depth_;
+    return last == Verdict::no ? Verdict::yes : last;
+  }
+
+  // Another script that a command starts, `srun bash train.sh 8`, is read as if it stood here, in a
+  // process of its own. Returns false where none is there, or the script starts itself.
+  bool started(const ShellNode& node, const std::vector<ShellText>& words,
+               const std::vector<Assignment>& before) {
+    constexpr std::array starters{"bash", "sh", "sbatch", "srun", "nohup", "exec", "time"};
+    const auto is_script = [](const ShellText& word) {
+      const std::string text = plain(word);
+      return text.ends_with(".sh") || text.ends_with(".slurm") || text.ends_with(".sbatch");
+    };
+    constexpr std::array others{"python", "torchrun", "accelerate", "deepspeed"};
+    const auto place = std::ranges::find_if(words, is_script);
+    const bool an_argument = std::any_of(words.begin(), place, [&](const ShellText& word) {
+      return std::ranges::any_of(
+          others, [text = plain(word)](const char* each) { return text.starts_with(each); });
+    });
+    const std::string first = plain(words.front());
+    const std::string name = std::filesystem::path(first).filename().string();
+    if (place == words.end() || an_argument ||
+        (place != words.begin() && std::ranges::find(starters, name) == starters.end()))
+      return false;
+    const auto file = file_of_commands(*place);
+    if (!file ||
+        std::filesystem::path(*file).filename() == std::filesystem::path(memory_.file).filename())
+      return false;
+    const ShellState outer = state();
+    for (const Assignment& said : before) {
+      assign(said);
+      state().exported.insert(said.name);
+    }
+    state().variables["@"] = {{place + 1, words.end()}, true};
+    const std::size_t known = result_.commands.size();
+    included(node, *place, name == "sbatch");
+    state() = outer;
+    if (result_.commands.size() > known)
+      result_.notes.push_back(fmt::format("line {} starts {}, which is read as a part of it",
+                                          node.line, plain(*place)));
+    return true;
   }
 
   Verdict call(const ShellNode& body, std::vector<ShellText>& words) {
@@ -649,6 +701,7 @@ class ScriptReader {
         return;
       }
     }
+    if (started(node, words, before)) return;
     ShellCommand& command = result_.commands.emplace_back();
     command.line = node.line;
     for (const ShellText& word : words) command.words.push_back(word_of(word, node.line));

@@ -60,6 +60,13 @@ std::string long_name_of(char letter) {
   }
 }
 
+// sbatch takes a shell's quotes off what stands behind #SBATCH.
+std::string without_quotes(const std::string& text) {
+  const bool quoted = text.size() > 1 && (text.front() == '"' || text.front() == '\'') &&
+                      text.back() == text.front();
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> slurm_options(std::span<const std::string> words) {
@@ -72,9 +79,9 @@ std::map<std::string, std::string> slurm_options(std::span<const std::string> wo
     const std::string name = is_long ? word.substr(2, sign == std::string::npos ? sign : sign - 2)
                                      : long_name_of(word[1]);
     if (sign != std::string::npos)
-      options[name] = word.substr(is_long ? sign + 1 : sign);
+      options[name] = without_quotes(word.substr(is_long ? sign + 1 : sign));
     else if (i + 1 < words.size() && !words[i + 1].starts_with('-'))
-      options[name] = words[++i];
+      options[name] = without_quotes(words[++i]);
   }
   return options;
 }

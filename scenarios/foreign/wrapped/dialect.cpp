@@ -70,6 +70,7 @@ class DialectReader {
     source_.title = dialect_.text("title");
     source_.kind = dialect_.text("of");
     source_.program = dialect_.text_or("program", "");
+    read_program();
     if (dialect_.has("note")) source_.notes.push_back(dialect_.text("note"));
     read_keys();
     read_words();
@@ -91,6 +92,16 @@ class DialectReader {
 
   void put(const std::string& key, std::string value, int line) {
     if (!has(key)) source_.settings.push_back({key, std::move(value), line});
+  }
+
+  // A word of a key may say another program: "llm-dpo".
+  void read_program() {
+    const auto programs = dialect_.table_if("programs");
+    if (!programs) return;
+    for (const std::string& path : dialect_.texts("programs_by"))
+      if (const auto said = said_at(root_, path))
+        for (const std::string& word : programs->keys())
+          if (said->text.ends_with(word)) source_.program = programs->text(word);
   }
 
   void read_keys() {

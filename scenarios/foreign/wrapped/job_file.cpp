@@ -75,6 +75,31 @@ class JobReader {
     }
   }
 
+  // The clusters of MosaicML hand the program these settings as a file, and count all GPUs.
+  void read_parameters(const Table& root, std::string_view text) {
+    constexpr std::int64_t each = 8;
+    constexpr std::string_view head = "parameters:";
+    if (!root.is_mapping("parameters")) return;
+    std::string block;
+    bool inside = false;
+    int line = 0, first = 1;
+    for (const std::string_view said : lines_in(text)) {
+      ++line;
+      const bool indented =
+          said.empty() || std::string_view(" #\r").find(said.front()) != std::string_view::npos;
+      inside = said.starts_with(head) || (inside && indented);
+      if (said.starts_with(head)) first = line + 1;
+      if (inside && indented) block += std::string(said) + '\n';
+    }
+    source_.files["parameters.yaml"] = {block, first};
+    const auto compute = root.table_if("compute");
+    const auto gpus = compute ? count_at(*compute, "gpus") : std::nullopt;
+    if (!gpus || source_.gpus || (*gpus > each && *gpus % each != 0)) return;
+    source_.nodes = std::max<std::int64_t>(*gpus / each, 1);
+    source_.gpus = std::min(*gpus, each);
+    source_.why_gpus = fmt::format("gpus of compute is {}", *gpus);
+  }
+
   // Files of a ConfigMap: programs lie beside the commands, scripts are as good as commands.
   void read_config_map(const Table& root) {
     const auto files = root.table_if("data");
@@ -254,7 +279,7 @@ bool is_task(std::string_view text) {
 bool holds_launch(std::string_view text) {
   const auto has = [&](const char* word) { return text.find(word) != std::string_view::npos; };
   return std::ranges::any_of(std::array{"command:", "commands:", "args:", "entrypoint:"}, has) &&
-         std::ranges::any_of(std::array{"torchrun", "accelerate", "deepspeed", "python",
+         std::ranges::any_of(std::array{"torchrun", "composer", "accelerate", "deepspeed", "python",
                                         "llamafactory-cli", "axolotl", "swift"},
                              has);
 }
@@ -300,12 +325,14 @@ std::optional<WrappedSource> read_job_file(const Catalogue& data, std::string_vi
   for (const std::string& part : documents_in(text)) {
     const Document document = parse_document(part, file);
     const Table root = document.root();
-    if (kubernetes && is_text(root, "kind") && root.text_or("kind", "") == "ConfigMap")
+    if (kubernetes && is_text(root, "kind") && root.text_or("kind", "") == "ConfigMap") {
       reader.read_config_map(root);
-    else if (!kubernetes && is_task(text))
+    } else if (!kubernetes && is_task(text)) {
       reader.read_task(root);
-    else
+    } else {
       reader.read_anywhere(root);
+      reader.read_parameters(root, part);
+    }
   }
   source.nothing = "none of its commands starts a training";
   if (!kubernetes && !is_task(text) && source.shell.empty()) return std::nullopt;

@@ -56,10 +56,34 @@ bool starts_one(const std::string& word) {
   return std::ranges::any_of(starters, [&](const char* each) { return word == each; });
 }
 
+// Fills what only a run knows into a text as a variable: f"train {config}" is "train $config".
+std::string with_variables(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::size_t end = text.find('}', at);
+    if (text[at] != '{' || end == std::string::npos) {
+      result += text[at];
+      continue;
+    }
+    std::string name = text.substr(at + 1, end - at - 1);
+    name = name.substr(0, name.find_first_of(":!"));
+    result += fmt::format("${{{}}}", name.substr(name.rfind('.') + 1));
+    at = end;
+  }
+  return result;
+}
+
 // Returns the command of a call of subprocess.run and the like; empty: it starts nothing.
 std::string command_in(const PythonFile& file, const PythonCall& call) {
   if (call.positional.empty()) return "";
-  const PythonValue value = value_of(file, place_of(call), call.positional.front());
+  PythonValue value = value_of(file, place_of(call), call.positional.front());
+  const PythonToken& first = call.positional.front().front();
+  if (value.kind == Kind::unknown && first.kind == PythonKind::template_text)
+    value = {.kind = Kind::text, .text = with_variables(first.text)};
+  // The interpreter that runs the program itself.
+  if (value.kind == Kind::list && value.items.size() > 1 && call.positional.front().size() > 3 &&
+      call.positional.front()[3].text == "executable")
+    value.items.front() = {.kind = Kind::text, .text = "python"};
   if (value.kind == Kind::text && starts_one(first_word(value.text))) return value.text;
   if (value.kind != Kind::list || value.items.empty() || value.items.front().kind != Kind::text)
     return "";
@@ -96,7 +120,7 @@ std::optional<WrappedSource> read_modal_program(std::string_view text, const std
   const std::vector<PythonCall> calls = calls_in(program, [](const std::string& name) {
     return name == "run" || name == "system" || name == "Popen" || name == "check_call" ||
            name == "check_output" || name == "call" || name == "run_cmd" || name == "run_command" ||
-           name == "exec";
+           name == "exec" || name == "_run";
   });
   int line = 1;
   for (const PythonCall& call : calls) {

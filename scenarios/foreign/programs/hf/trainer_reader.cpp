@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "sim/base/error.hpp"
@@ -24,7 +25,8 @@ void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
   source_.put_model(program_.model_key);
   find_accelerate();
   GpusOfSource gpus = gpus_of(question_);
-  if (gpus.gpus == 0 && accelerate_) gpus = accelerate_->gpus;
+  const bool launcher_counts = question_.launch != nullptr && question_.launch->gpus;
+  if (accelerate_ && accelerate_->gpus.gpus > 0 && !launcher_counts) gpus = accelerate_->gpus;
   if (const GpusOfSource said = own_processes(); said.gpus > 0) gpus = said;
   if (gpus.gpus == 0 && question_.launch != nullptr && question_.launch->alone)
     gpus = {1, 1, "no launcher starts more than one process", 1};
@@ -261,6 +263,28 @@ void TrainerReader::find_told_accelerate() {
   if (launched) lay_options_over(*accelerate_, *question_.launch);
 }
 
+// The most rows of each data set are how many there are, as far as the file says. Returns whether
+// it does, and nothing else counts more.
+bool TrainerReader::read_samples() {
+  const std::string_view key = program_.samples_key;
+  const double most = key.empty() ? 0 : source_.number(key, 0, 0, 1e12);
+  const bool told = question_.set_samples > 0 || question_.set_tokens > 0 ||
+                    std::ranges::any_of(std::array{"job.samples", "job.tokens", "job.iterations",
+                                                   "job.optimizer_steps"},
+                                        [&](const char* path) { return question_.decides(path); });
+  if (most <= 0 || told) return false;
+  if (packed_) {
+    source_.without(key, "how many rows that makes when packed hangs on their length");
+    return false;
+  }
+  const std::size_t sets = std::max<std::size_t>(words_at(source_, "dataset").size(), 1);
+  source_.put("job.samples", fmt::format("{}", most * static_cast<double>(sets)), key);
+  source_.result().assumptions.push_back(
+      {"size of the data set", fmt::format("{:.0f} rows", most * static_cast<double>(sets)),
+       fmt::format("{}; the data set may be smaller", key), "--samples-in-set N"});
+  return true;
+}
+
 void TrainerReader::read_length(const RunWords& run) {
   const double steps = source_.number(run.steps, -1, -1, 1e12);
   DataOfSource data{.packed = packed_, .pairs = pairs(), .padding = Padding::longest};
@@ -274,6 +298,7 @@ void TrainerReader::read_length(const RunWords& run) {
     source_.put("job.optimizer_steps", fmt::format("{:.0f}", steps), run.steps);
   else
     source_.put("job.epochs", fmt::format("{}", data.epochs), run.epochs);
+  if (!data.steps_said) data.steps_said = read_samples();
   assume_data(question_, data, source_.result());
 }
 

@@ -39,6 +39,7 @@ struct TrainerProgram {
   bool packs = false;                  // unless it is told otherwise
   std::string_view packing_key = "packing";
   std::string_view padding_free_key{};
+  std::string_view samples_key{};  // the most rows of each data set; empty: there is no such key
   Loads loads = Loads::half;
   std::string_view prompt_key = "max_prompt_length";
   // "zero2" is a file that the program comes with, "fsdp2" likewise.
@@ -92,6 +93,7 @@ class TrainerReader {
   void find_accelerate();
   void find_told_accelerate();
   void read_length(const RunWords& run);
+  bool read_samples();
 
   const SourceQuestion& question_;
   TrainerProgram program_;

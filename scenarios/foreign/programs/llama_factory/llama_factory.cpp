@@ -129,6 +129,7 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
                         .length_key = "cutoff_len",
                         .length = 2048,
                         .packs = stage == "pt" || is_yes(source.root().text_or("neat_packing", "")),
+                        .samples_key = "max_samples",
                         .loads = TrainerProgram::Loads::raised,
                         .releases = {"llama-factory", "transformers", "peft", "deepspeed"}});
   MappedSource& words = reader.source();

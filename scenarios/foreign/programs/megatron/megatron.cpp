@@ -105,10 +105,15 @@ void read_precision(MappedSource& source) {
 
 void read_recomputing(MappedSource& source, const MegatronDefaults& defaults) {
   const bool selective = source.on("recompute-activations");
-  const std::string said =
-      source.text("recompute-granularity", selective ? "selective" : defaults.recompute);
+  constexpr const char* older = "checkpoint-activations";  // until Megatron-LM v3.0
+  const bool whole = source.on(older);
+  const std::string said = source.text("recompute-granularity", selective ? "selective"
+                                                                : whole   ? "full"
+                                                                          : defaults.recompute);
   put_recomputing(source,
-                  {.granularity = selective ? "recompute-activations" : "recompute-granularity",
+                  {.granularity = selective ? "recompute-activations"
+                                  : whole   ? older
+                                            : "recompute-granularity",
                    .method = "recompute-method",
                    .layers = "recompute-num-layers",
                    .modules = "recompute-modules",

@@ -66,12 +66,14 @@ void refuse_other_recipes(const SourceQuestion& question, const Table& root) {
   if (holds_key("ppo_epochs")) refuse("ppo_epochs", "torchtune's own PPO is not modelled");
 }
 
-// Returns whether the recipe that runs the file is for one GPU, by the program's name or by the
-// file's.
-bool is_for_one_gpu(const SourceQuestion& question) {
-  const std::string name = question.launch != nullptr
-                               ? question.launch->program
-                               : std::filesystem::path(question.file).filename().string();
+// Returns whether the recipe that runs the file is for one GPU, by the program's name, or by the
+// file's and that of the folder that it writes.
+bool is_for_one_gpu(const SourceQuestion& question, const Table& root) {
+  const std::string name =
+      question.launch != nullptr
+          ? question.launch->program
+          : std::filesystem::path(question.file).filename().string() +
+                (root.has("output_dir") ? root.one_line("output_dir") : std::string());
   return name.find("single_device") != std::string::npos ||
          name.find("low_memory") != std::string::npos;
 }
@@ -118,7 +120,11 @@ void put_torchtune_optimizer(MappedSource& source, const ShardingFacts& sharding
 
 // Rows are cut where the tokenizer says so, else nowhere.
 void put_rows(MappedSource& source) {
-  constexpr std::string_view key = "tokenizer.max_seq_len";
+  // Builders of data sets of older releases, and people's own, cut by themselves.
+  constexpr std::string_view of_data = "dataset.max_seq_len";
+  const std::string_view key = source.says(of_data) && !source.says("tokenizer.max_seq_len")
+                                   ? of_data
+                                   : std::string_view("tokenizer.max_seq_len");
   const bool packed = source.on("dataset.packed");
   if (source.says(key)) {
     source.put("job.sequence", source.text(key), key);
@@ -179,7 +185,7 @@ Translation translate_torchtune(const SourceQuestion& question, const Document& 
   MappedSource source(question, document, "torchtune", "programs/torchtune/torchtune");
   const Builder builder = builder_of(source);
   put_builder(source, builder);
-  const bool single = is_for_one_gpu(question);
+  const bool single = is_for_one_gpu(question, source.root());
   assume_machine(question, source.root(), source.result(),
                  single ? GpusOfSource{.gpus = 1,
                                        .nodes = 1,

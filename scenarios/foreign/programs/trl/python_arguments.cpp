@@ -48,15 +48,15 @@ std::optional<std::string> yaml_of(const PythonValue& value) {
   return std::nullopt;
 }
 
-const PythonTokens* keyword_of(const PythonCall& call, std::string_view name) {
-  const auto place = std::ranges::find(call.keywords, name, &PythonCall::Keyword::name);
-  return place == call.keywords.end() ? nullptr : &place->value;
-}
-
 }  // namespace
 
 std::string last_part_of(const std::string& name) {
   return name.substr(name.rfind('.') + 1);
+}
+
+const PythonTokens* keyword_of(const PythonCall& call, std::string_view name) {
+  const auto place = std::ranges::find(call.keywords, name, &PythonCall::Keyword::name);
+  return place == call.keywords.end() ? nullptr : &place->value;
 }
 
 PythonArguments::PythonArguments(const PythonProgram& program, const PythonQuestion& question,
@@ -73,11 +73,15 @@ bool PythonArguments::is_listed(std::string_view list, const std::string& name) 
 std::string PythonArguments::known_base(const std::string& name) const {
   std::vector<std::string> open{name};
   for (std::size_t i = 0; i < open.size() && i < 30; ++i) {
-    if (is_listed("trainers", open[i])) return open[i];
+    // A class of the program's own may have the name of one of TRL.
+    const auto own = std::ranges::find(file_.classes, open[i], &PythonClass::name);
+    const bool derives_from_same_name =
+        own != file_.classes.end() && std::ranges::find(own->bases, open[i]) != own->bases.end();
+    if (is_listed("trainers", open[i]) && (own == file_.classes.end() || derives_from_same_name))
+      return open[i];
     if (const auto alias = file_.aliases.find(open[i]); alias != file_.aliases.end())
       open.push_back(alias->second);
-    for (const PythonClass& type : file_.classes)
-      if (type.name == open[i]) open.insert(open.end(), type.bases.begin(), type.bases.end());
+    if (own != file_.classes.end()) open.insert(open.end(), own->bases.begin(), own->bases.end());
   }
   return "";
 }
@@ -95,7 +99,9 @@ bool PythonArguments::is_lightning(const PythonCall& call) const {
 
 bool PythonArguments::is_trainer(const PythonCall& call) const {
   const std::string name = last_part_of(call.name);
-  return name.ends_with("Trainer") && !is_lightning(call) && !is_listed("no_trainers", name);
+  const bool derived = holds(file_.classes, name, &PythonClass::name) && !known_base(name).empty();
+  return (derived || name.ends_with("Trainer")) && !is_lightning(call) &&
+         !is_listed("no_trainers", name);
 }
 
 int PythonArguments::line_of(const PythonCall& call, int line) const {
@@ -104,10 +110,12 @@ int PythonArguments::line_of(const PythonCall& call, int line) const {
 }
 
 // Returns the calls that a run comes to: those of functions that nothing names stand last, and are
-// left out of modules; those under a condition that does not hold are left out.
-std::vector<PythonCall> PythonArguments::live_calls() const {
+// left out of modules; those under a condition that does not hold are left out. Adapters are off
+// where all that would put them on is left out.
+std::vector<PythonCall> PythonArguments::live_calls() {
   std::set<std::string> named;
-  std::vector<bool> live(file_.scopes.size(), false);
+  std::vector<bool>& live = live_;
+  live.assign(file_.scopes.size(), false);
   std::vector<std::size_t> open;
   const auto reach = [&](std::size_t scope) {
     if (live[scope]) return;
@@ -130,6 +138,17 @@ std::vector<PythonCall> PythonArguments::live_calls() const {
     }
   }
   std::vector<PythonCall> calls = calls_in(file_, [](const std::string&) { return true; });
+  for (PythonCall& call : calls) {
+    const std::string last = last_part_of(call.name);
+    const auto alias = file_.aliases.find(last);
+    if (alias != file_.aliases.end() && !holds(file_.classes, last, &PythonClass::name))
+      call.name.replace(call.name.size() - last.size(), last.size(), alias->second);
+  }
+  const auto puts_adapters_on = [](const PythonCall& call) {
+    return last_part_of(call.name) == "get_peft_model" ||
+           keyword_of(call, "peft_config") != nullptr;
+  };
+  adapters_off_ = std::ranges::any_of(calls, puts_adapters_on);
   std::erase_if(calls, [&](const PythonCall& call) {
     const auto runs = holds_at(file_, call.scope, call.guard);
     if (!call.only_if.empty()) {
@@ -139,6 +158,7 @@ std::vector<PythonCall> PythonArguments::live_calls() const {
     }
     return (runs && !*runs) || (!live[call.scope] && file_.scopes[call.scope].module != 0);
   });
+  adapters_off_ = adapters_off_ && std::ranges::none_of(calls, puts_adapters_on);
   std::stable_partition(calls.begin(), calls.end(),
                         [&](const PythonCall& call) { return live[call.scope]; });
   return calls;
@@ -157,12 +177,14 @@ void PythonArguments::add_calls() {
   });
   for (const PythonCall& call : calls) add(call);
   if (trainer_.empty()) add_loop(calls);
+  if (trainer_.empty() && unread_) throw UserError({*unread_});
   if (trainer_.empty()) return;
   add_settings_classes();
   // Settings of transformers handed to a trainer of TRL keep their own defaults.
   if (of_transformers_ && known_.starts_with("SFT"))
     put_text("gradient_checkpointing", "false", trainer_line_);
   if (is_loop() || known_ == "Trainer" || known_ == "Seq2SeqTrainer") add_cut(calls);
+  if (!seen_.contains("use_peft")) add_frozen();
 }
 
 void PythonArguments::add(const PythonCall& call) {
@@ -171,10 +193,12 @@ void PythonArguments::add(const PythonCall& call) {
   if (name == "LoraConfig" || name == "AdaLoraConfig" || name == "get_peft_model")
     return add_adapter(call);
   if (is_listed("other_adapters", name)) {
+    if (adapters_off_) return;
     put_text("use_peft", "true", line_of(call, call.line));
     return put_text("other_adapter", yaml_quoted(name), line_of(call, call.line));
   }
   if (is_listed("checkpointing_calls", name)) {
+    if (file_.scopes[call.scope].name == name) return;  // it hands on what another asks for
     const PythonTokens* said = keyword_of(call, "use_gradient_checkpointing");
     const bool off = said != nullptr && said->size() == 1 && said->front().text == "False";
     if (!off) put_text("checkpointing_enabled", "true", line_of(call, call.line));
@@ -195,6 +219,15 @@ void PythonArguments::put_text(const std::string& key, const std::string& yaml, 
 
 void PythonArguments::put(const std::string& key, const PythonValue& value, int line) {
   if (key == "deepspeed" && value.kind == Kind::table) return add_deepspeed(value, line);
+  if (key == "model_init_kwargs" && value.kind == Kind::table) {
+    for (std::size_t i = 0; i < value.keys.size() && i < value.items.size(); ++i)
+      put(value.keys[i], value.items[i], line);
+    return;
+  }
+  // Those that peft itself has for a kind of model are what it takes where none are said.
+  if (value.kind == Kind::unknown && key == "lora_target_modules" &&
+      value.text.find("TARGET_MODULES_MAPPING") != std::string::npos)
+    return;
   if (!seen_.insert(key).second) return;  // the first of several models is the one that is trained
   if (value.kind == Kind::unknown && key == "lora_target_modules" && finds_matrices_) {
     all_.push_back({key, "\"all-linear\"", line});
@@ -233,6 +266,13 @@ void PythonArguments::add_model(const PythonCall& call) {
   const bool causal = std::ranges::any_of(words_.texts("models"), [&](const auto& name) {
     return call.name.find(name) != std::string::npos;
   });
+  // Adapters of an earlier run that are trained on: their rank stands beside them.
+  if (!fast && !causal && call.name.find("PeftModel") != std::string::npos) {
+    const PythonTokens* trained = keyword_of(call, "is_trainable");
+    if (trained != nullptr && !trained->empty() && trained->front().text != "False")
+      put_text("use_peft", "true", line_of(call, call.line));
+    return;
+  }
   const bool reward = rewards_ && call.name.find("ForSequenceClassification") != std::string::npos;
   if ((!fast && !causal && !reward) || model_) return;
   model_ = true;
@@ -260,6 +300,7 @@ void PythonArguments::add_model(const PythonCall& call) {
 }
 
 void PythonArguments::add_adapter(const PythonCall& call) {
+  if (adapters_off_) return;
   put_text("use_peft", "true", line_of(call, call.line));
   for (const auto& keyword : call.keywords) {
     const std::string& name = keyword.name;
@@ -287,17 +328,20 @@ void PythonArguments::add_trainer(const PythonCall& call) {
   const std::string name = last_part_of(call.name);
   const std::string known = known_base(name);
   const bool defined = holds(file_.classes, name, &PythonClass::name);
-  if (known.empty() && (defined || !settings_) && !is_listed("trainers", name)) {
+  if (known.empty() && (defined || !settings_)) {
     const bool settings = std::ranges::any_of(file_.classes, [&](const PythonClass& type) {
       return std::ranges::any_of(type.bases, [&](const std::string& base) {
         return base.ends_with("TrainingArguments") || is_listed("settings", base);
       });
     });
-    if (defined || !settings)
-      throw UserError({{question_.file, line_of(call, call.line), "",
-                        fmt::format("{} is no trainer of transformers or TRL, nor derived from one "
-                                    "here: what it does is not read",
-                                    name)}});
+    if (defined || !settings) {  // the class may have a loop of its own
+      if (!unread_)
+        unread_ = {question_.file, line_of(call, call.line), "",
+                   fmt::format("{} is no trainer of transformers or TRL, nor derived from one "
+                               "here: what it does is not read",
+                               name)};
+      return;
+    }
   }
   trainer_ = name;
   known_ = known.empty() ? "Trainer" : known;
@@ -332,193 +376,6 @@ void PythonArguments::add_settings_classes() {
           put_text(name, *yaml, (type.module == 0 ? field.line : 1) + question_.first_line - 1);
       }
   }
-}
-
-// ---- loops of people's own ----
-
-void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
-  const auto calls_any = [&](std::initializer_list<std::string_view> names) {
-    return std::ranges::find_if(calls, [&](const PythonCall& call) {
-      return std::ranges::find(names, last_part_of(call.name)) != names.end();
-    });
-  };
-  const auto backward = calls_any({"backward"});
-  const auto lightning =
-      std::ranges::find_if(calls, [&](const PythonCall& call) { return is_lightning(call); });
-  if (backward == calls.end() && lightning == calls.end()) return;
-  const bool wraps = std::ranges::any_of(calls, [&](const PythonCall& call) {
-    return is_listed("optimizers_of_loops", last_part_of(call.name)) ||
-           words_.table("loop_optimizers").has(last_part_of(call.name)) ||
-           last_part_of(call.name) == "initialize";
-  });
-  if (!wraps && lightning == calls.end()) return;
-  loop_ = true;
-  trainer_ = own_loop;
-  known_ = own_loop;
-  trainer_line_ = backward != calls.end() ? line_of(*backward, backward->line)
-                                          : line_of(*lightning, lightning->line);
-  for (const PythonCall& call : calls) {
-    const std::string name = last_part_of(call.name);
-    if (name == "DataLoader" || name == "StatefulDataLoader") add_loader(call);
-    if (words_.table("loop_optimizers").has(name)) add_optimizer(call);
-    if (name == "Accelerator" || name == "Fabric" || is_lightning(call)) add_lightning(call);
-    if (name == "initialize" && call.name.find("deepspeed") != std::string::npos)
-      for (const char* key : {"config", "config_params"})
-        if (const PythonTokens* said = keyword_of(call, key)) {
-          const PythonValue settings = value_of(file_, place_of(call), *said);
-          const bool says = settings.kind == Kind::text;
-          if (settings.kind == Kind::table)
-            add_deepspeed(settings, line_of(call, call.line));
-          else if (says || !question_.said.contains("deepspeed_config"))
-            put("deepspeed_config", settings, line_of(call, call.line));
-        }
-    if (name == "FullyShardedDataParallel" || name == "FSDP" || name == "fully_shard")
-      put_text("fsdp", "full_shard", line_of(call, call.line));
-    if (name == "autocast") put_text("bf16", "true", line_of(call, call.line));
-  }
-  // Accumulation that a variable says.
-  for (const std::string& name : words_.texts("accumulation_names")) {
-    const PythonValue value = value_of(
-        file_, {0, 0, -1},
-        {{PythonKind::name, "args", 0}, {PythonKind::sign, ".", 0}, {PythonKind::name, name, 0}});
-    const PythonValue plain = value_of(file_, {0, 0, -1}, {{PythonKind::name, name, 0}});
-    for (const PythonValue* each : {&value, &plain})
-      if (each->kind == Kind::number) put("gradient_accumulation_steps", *each, trainer_line_);
-  }
-}
-
-void PythonArguments::add_optimizer(const PythonCall& call) {
-  if (seen_.contains("optim")) return;
-  const std::string name = last_part_of(call.name);
-  std::string word = words_.table("loop_optimizers").text(name);
-  const PythonTokens* fused = keyword_of(call, "fused");
-  if (word == "adamw_torch" && fused != nullptr && !fused->empty() && fused->front().text == "True")
-    word = "adamw_torch_fused";
-  put_text("optim", word, line_of(call, call.line));
-}
-
-void PythonArguments::add_loader(const PythonCall& call) {
-  const auto has = [&](std::string_view word) {
-    return std::ranges::any_of(call.positional, [&](const PythonTokens& tokens) {
-      return std::ranges::any_of(tokens, [&](const PythonToken& token) {
-        return in_small_letters(token.text).find(word) != std::string::npos;
-      });
-    });
-  };
-  if (has("eval") || has("val_") || has("valid") || has("test")) return;
-  if (const PythonTokens* rows = keyword_of(call, "batch_size"))
-    add_value("per_device_train_batch_size", *rows, call, call.line);
-  else if (call.positional.size() > 1)
-    add_value("per_device_train_batch_size", call.positional[1], call, call.line);
-  else
-    put_text("per_device_train_batch_size", "1", line_of(call, call.line));
-}
-
-// Accelerate, Fabric and Lightning are told alike.
-void PythonArguments::add_lightning(const PythonCall& call) {
-  for (const auto& keyword : call.keywords) {
-    const PythonValue value = value_of(file_, place_of(call), keyword.value);
-    const int line = line_of(call, keyword.line);
-    if (keyword.name == "gradient_accumulation_steps" || keyword.name == "accumulate_grad_batches")
-      put("gradient_accumulation_steps", value, line);
-    if (keyword.name == "max_steps" || keyword.name == "max_epochs")
-      put(keyword.name == "max_steps" ? "max_steps" : "num_train_epochs", value, line);
-    if ((keyword.name == "mixed_precision" || keyword.name == "precision") &&
-        value.kind == Kind::text) {
-      const bool half = value.text.find("16") != std::string::npos;
-      const bool narrow = value.text.starts_with("16") || value.text.starts_with("fp16");
-      if (half) put_text(narrow ? "fp16" : "bf16", "true", line);
-      if (value.text == "bf16-true" || value.text == "16-true")
-        put_text("torch_dtype", "bfloat16", line);
-    }
-    if (keyword.name == "devices" && value.kind == Kind::number && value.number >= 1)
-      devices_ = static_cast<std::int64_t>(value.number);
-    if (keyword.name == "strategy" && value.kind == Kind::text) {
-      const std::string& said = value.text;
-      if (said.starts_with("fsdp")) put_text("fsdp", "full_shard", line);
-      if (said.starts_with("deepspeed")) {
-        put_text("deepspeed", "true", line);
-        put_text("zero_stage",
-                 said.find("_1") != std::string::npos   ? "1"
-                 : said.find("_3") != std::string::npos ? "3"
-                                                        : "2",
-                 line);
-        if (said.find("offload") != std::string::npos) put_text("offload", "true", line);
-      }
-    }
-  }
-}
-
-// DeepSpeed's settings as a dictionary of the file.
-void PythonArguments::add_deepspeed(const PythonValue& settings, int line) {
-  put_text("deepspeed", "true", line);
-  const auto rows = settings.at("train_micro_batch_size_per_gpu");
-  if (rows != nullptr && rows->kind == Kind::number && is_loop())
-    put("per_device_train_batch_size", *rows, line);
-  const auto batches = settings.at("gradient_accumulation_steps");
-  if (batches != nullptr && batches->kind == Kind::number && is_loop())
-    put("gradient_accumulation_steps", *batches, line);
-  const PythonValue* zero = settings.at("zero_optimization");
-  if (zero == nullptr) return;
-  if (const PythonValue* stage = zero->at("stage")) put("zero_stage", *stage, line);
-  for (const char* key : {"offload_optimizer", "offload_param"})
-    if (const PythonValue* block = zero->at(key))
-      if (const PythonValue* device = block->at("device");
-          device != nullptr && device->text == "cpu")
-        put_text("offload", "true", line);
-}
-
-// Finds where the program itself cuts its rows: by what its tokenizer is told, else by a name.
-void PythonArguments::add_cut(const std::vector<PythonCall>& calls) {
-  for (const char* key : {"max_length", "max_seq_length", "model_max_length"})
-    if (seen_.contains(key) || question_.said.contains(key)) return;
-  const std::vector<std::string> names = words_.texts("length_names");
-  PythonValue longest;
-  int line = 0;
-  const auto take = [&](const PythonValue& value, int at) {
-    if (value.kind != Kind::number || value.number < 1 || value.number > 1e7) return;
-    if (longest.kind == Kind::number && longest.number >= value.number) return;
-    longest = value;
-    line = at;
-  };
-  for (const PythonCall& call : calls) {
-    const PythonTokens* cut = keyword_of(call, "max_length");
-    if (cut == nullptr || keyword_of(call, "truncation") == nullptr) continue;
-    take(value_of(file_, place_of(call), *cut), line_of(call, call.line));
-  }
-  for (std::size_t i = 0; i < file_.scopes.size() && longest.kind != Kind::number; ++i)
-    for (const PythonAssignment& each : file_.scopes[i].assignments)
-      if (each.names.size() == 1 && holds(names, in_small_letters(last_part_of(each.names[0]))))
-        take(value_of(file_, {i, each.line, each.guard}, each.value),
-             each.line + question_.first_line - 1);
-  if (longest.kind != Kind::number)
-    for (const auto& [name, tokens] : file_.arguments)
-      if (holds(names, in_small_letters(name)) && !tokens.empty()) {
-        const auto said = question_.said.find(name);
-        take(value_of(file_, {},
-                      said == question_.said.end()
-                          ? tokens
-                          : PythonTokens{{PythonKind::number, said->second, 1}}),
-             tokens.front().line + question_.first_line - 1);
-      }
-  // Inputs and outputs may be cut each by itself.
-  const auto argument = [&](const char* name) {
-    const auto place = file_.arguments.find(name);
-    if (const auto said = question_.said.find(name); said != question_.said.end())
-      return value_of(file_, {}, {{PythonKind::number, said->second, 1}});
-    return place == file_.arguments.end() || place->second.empty()
-               ? PythonValue{}
-               : value_of(file_, {}, place->second);
-  };
-  for (const auto& [in, out] : {std::pair("source_max_len", "target_max_len"),
-                                std::pair("max_source_length", "max_target_length")}) {
-    PythonValue both = argument(in);
-    const PythonValue more = argument(out);
-    if (both.kind != Kind::number || more.kind != Kind::number) continue;
-    both.number += more.number;
-    take(both, trainer_line_);
-  }
-  if (longest.kind == Kind::number) put("max_length", longest, line);
 }
 
 Arguments PythonArguments::finish() {

@@ -2,18 +2,23 @@
 // TRL has for it.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/text/python_modules.hpp"
 #include "sim/base/config.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 
 // The last part of a dotted name: "SFTConfig" of "trl.SFTConfig".
 std::string last_part_of(const std::string& name);
+// Returns what a call is told by this keyword; null: it is not told.
+const PythonTokens* keyword_of(const PythonCall& call, std::string_view name);
 
 class PythonArguments {
  public:
@@ -31,6 +36,8 @@ class PythonArguments {
   std::int64_t devices() const { return devices_; }
 
  private:
+  using Kind = PythonValue::Kind;
+
   void add(const PythonCall& call);
   void add_value(const std::string& key, const PythonTokens& tokens, const PythonCall& call,
                  int line);
@@ -42,16 +49,20 @@ class PythonArguments {
   void add_trainer(const PythonCall& call);
   void add_settings_classes();
   void add_loop(const std::vector<PythonCall>& calls);
+  void add_named(const std::string& key, std::string_view names);
+  void refuse_reinforcement(const PythonCall& backward) const;
+  void add_micro_batches(const std::vector<PythonCall>& calls);
   void add_optimizer(const PythonCall& call);
   void add_loader(const PythonCall& call);
   void add_lightning(const PythonCall& call);
   void add_deepspeed(const PythonValue& settings, int line);
   void add_cut(const std::vector<PythonCall>& calls);
+  void add_frozen();
   bool is_trainer(const PythonCall& call) const;
   bool is_lightning(const PythonCall& call) const;
   std::string known_base(const std::string& name) const;
   bool is_listed(std::string_view list, const std::string& name) const;
-  std::vector<PythonCall> live_calls() const;
+  std::vector<PythonCall> live_calls();
   int line_of(const PythonCall& call, int line) const;
 
   const PythonProgram& program_;
@@ -61,11 +72,13 @@ class PythonArguments {
   std::vector<NamedValue> all_{};
   std::vector<UnknownArgument> unknown_{};
   std::set<std::string> seen_{};
+  std::vector<bool> live_{};  // of the scopes: a run may come to them
   std::string trainer_{}, known_{};
   int trainer_line_ = 0;
   std::int64_t devices_ = 0;
   bool model_ = false, settings_ = false, loop_ = false, finds_matrices_ = false, rewards_ = false,
-       of_transformers_ = false;
+       of_transformers_ = false, adapters_off_ = false;
+  std::optional<Problem> unread_{};  // of a trainer that nothing is known of
 };
 
 }  // namespace stepsim

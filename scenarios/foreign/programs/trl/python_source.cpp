@@ -44,6 +44,13 @@ std::optional<Launch> own_launch(const PythonFile& file, const PythonQuestion& q
   return std::nullopt;
 }
 
+// Returns where a command ends that begins at `at`: a line may go on after a backslash.
+std::size_t end_of_command(const std::string& text, std::size_t at) {
+  for (std::size_t end = text.find_first_of("\n`", at);; end = text.find_first_of("\n`", end + 1))
+    if (end == std::string::npos || text[end] == '`' || end == 0 || text[end - 1] != '\\')
+      return std::min(end, text.size());
+}
+
 // Finds how the file says in its own text that it is started: "accelerate launch --config_file
 // NAME own.py".
 std::optional<Launch> launch_in_text(const PythonFile& file, const PythonQuestion& question) {
@@ -55,7 +62,7 @@ std::optional<Launch> launch_in_text(const PythonFile& file, const PythonQuestio
     for (const char* launcher : {"accelerate launch ", "torchrun ", "deepspeed "})
       for (std::size_t at = text.find(launcher); at != std::string::npos;
            at = text.find(launcher, at + 1)) {
-        const std::size_t end = std::min(text.find_first_of("\n`", at), text.size());
+        const std::size_t end = end_of_command(text, at);
         if (end - at > longest) break;
         try {
           const ShellScript script =

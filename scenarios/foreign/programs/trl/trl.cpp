@@ -23,10 +23,10 @@ std::string checkpoints_as_unsloth(MappedSource& source) {
 void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   MappedSource& source = reader.source();
   const std::string named = source.text("attn_implementation");
-  if (!named.empty())
-    put_attention(source, "attn_implementation", named, reader.packed());
-  else if (source.on("use_flash_attention_2"))
+  if (source.on("use_flash_attention_2") && !source.says("attn_implementation"))
     source.put("strategy.attention", "flash", "use_flash_attention_2");
+  else if (!named.empty())
+    put_attention(source, "attn_implementation", named, reader.packed());
   else
     source.put("strategy.attention", reader.packed() ? "sdpa_efficient" : "sdpa",
                "attn_implementation", "PyTorch's own is the models' usual one");
@@ -79,6 +79,12 @@ bool has_adapters(MappedSource& source) {
   const std::string mode = first_word_of(source, {"train_mode", "train_type", "finetune_mode"});
   if (mode == "full") return false;
   if (source.on("use_peft") || mode.find("lora") != std::string::npos) return true;
+  if (source.on("load_in_4bit") && !source.says("use_peft")) {
+    source.result().assumptions.push_back(
+        {"adapters", "LoRA", "matrices of 4 bits cannot be trained, so adapters are; none are said",
+         "--set use_peft=false"});
+    return true;
+  }
   if (source.says("use_peft") || !source.says("lora_r") ||
       source.whole("lora_r", 0, 0, most_lora_rank) == 0)
     return false;

@@ -278,4 +278,247 @@ TEST_CASE("keys of older releases, and machines out of batches", "[scenarios][so
   }));
 }
 
+TEST_CASE("adapters that a condition leaves out are not taken", "[scenarios][sources]") {
+  const Repository own;
+  const std::string text =
+      "parser.add_argument('--use_lora', action='store_true')\nargs = parser.parse_args()\n"
+      "config = LoraConfig(r=4)\n" +
+      model + "if args.use_lora:\n    model = get_peft_model(model, config)\n" + trainer;
+  own.with("a.py", text).with("a.sh", "python a.py --use_lora\n").with("b.sh", "python a.py\n");
+  CHECK(value_at(own.read("a.sh"), "strategy.lora.rank") == "4");
+  CHECK(value_at(own.read("b.sh"), "strategy.lora.rank").empty());
+  CHECK(value_at(own.read("a.py"), "strategy.lora.rank").empty());
+}
+
+TEST_CASE("a class of the program's own is not TRL's by its name", "[scenarios][sources]") {
+  const Repository own;
+  const std::string rows = "loader = DataLoader(data, batch_size=3)\n" + model +
+                           "x = tokenizer(text, max_length=512, truncation=True)\n"
+                           "optimizer = Adam(model.parameters())\n";
+  own.with("sft.py",
+           "class SFTTrainer:\n  def fit(self):\n    loss = self.step()\n    loss.backward()\n");
+  own.with("a.py", "from sft import SFTTrainer\n" + rows +
+                       "t = SFTTrainer(model=model, optim=optimizer)\nt.fit()\n"
+                       "parser.add_argument('--max_epochs', type=int, default=2)\n"
+                       "args = parser.parse_args()\n");
+  const Translation read = own.read("a.py");
+  CHECK(value_at(read, "job.micro_batch") == "3");
+  CHECK(value_at(read, "job.sequence") == "512");
+  CHECK(value_at(read, "job.epochs") == "2");
+  CHECK(value_at(read, "strategy.cross_entropy") == "logits");
+  CHECK(value_at(read, "strategy.checkpointing") == "none");
+  own.with("split.py", rows +
+                           "for part in batch.split(micro_rows):\n  loss.backward()\n"
+                           "micro_rows = 2\n");
+  CHECK_THAT(own.refusal("split.py"), Contains("--set gradient_accumulation_steps="));
+  CHECK(value_at(own.read("split.py", {{"gradient_accumulation_steps", "4"}}),
+                 "job.gradient_accumulation") == "4");
+  own.with("grpo.py", rows +
+                          "def train_with_grpo():\n  loss = f(advantages)\n  loss.backward()\n"
+                          "train_with_grpo()\n");
+  CHECK_THAT(own.refusal("grpo.py"), Contains("learns from answers which it generates"));
+  own.with("text.py",
+           "'''\nUsage:\n    accelerate launch --num_processes 4 --mixed_precision bf16 \\\\\n"
+           "        text.py --rows 3\n'''\n" +
+               rows + "loss.backward()\n");
+  CHECK(value_at(own.read("text.py"), "cluster.gpus_per_node") == "4");
+  own.with("queue.sh", "#SBATCH --gres=\"gpu:a6000:1\"\npython text.py\n");
+  CHECK(value_at(own.read("queue.sh"), "cluster.node") == "a6000-1");
+  own.with("b.py", "class SFTTrainer(trl.SFTTrainer):\n  pass\n" + model +
+                       "t = SFTTrainer(model=model, args=SFTConfig(max_length=300))\n");
+  CHECK(value_at(own.read("b.py"), "strategy.cross_entropy") == "fused");
+}
+
+TEST_CASE("a file of which most keys are strange is of nobody's program", "[scenarios][sources]") {
+  const Repository own;
+  const std::string text =
+      "base_model: mistralai/Mistral-7B-v0.1\nnum_epochs: 3\nrows_of_batch: 4\n"
+      "floats: fp16\nadapter_settings: {kind: x, size: 8}\nreport: {project: y, every: 3}\n";
+  own.with("a.yaml", text);
+  CHECK_THAT(own.refusal("a.yaml"), Contains("give the program") && Contains("--from axolotl"));
+  CHECK(value_at(own.read("a.yaml", {{"source.kind", "axolotl"}}), "job.method") == "sft");
+  own.with("own.yaml", "base_model: mistralai/Mistral-7B-v0.1\nnum_epochs: 3\nuse_lora: true\n");
+  CHECK_THAT(own.refusal("own.yaml"), Contains("looks like nothing"));
+  own.with("b.yaml",
+           "model_name_or_path: Qwen/Qwen2.5-7B\noutput_dir: o\ntrain_batch_size: 8\n"
+           "per_device_train_batch_size: 2\n");
+  CHECK(value_at(own.read("b.yaml"), "job.micro_batch") == "2");
+  own.with("c.json", R"({"model_name_or_path": "Qwen/Qwen2.5-7B", "train_file": "d.jsonl",
+                         "output_dir": "o", "load_in_4bit": true})");
+  const Translation few_bits = own.read("c.json");
+  CHECK(value_at(few_bits, "strategy.lora.quantised") == "nf4_single");
+  CHECK(assumes(few_bits, "adapters"));
+}
+
+TEST_CASE("what a program says of its model and adapters by other ways is taken",
+          "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.py",
+           "args = DPOConfig(model_init_kwargs={'torch_dtype': torch.bfloat16,\n"
+           "                                    'attn_implementation': 'flash_attention_2'})\n"
+           "t = DPOTrainer(model='Qwen/Qwen2.5-7B', args=args, peft_config=LoraConfig(r=4))\n");
+  CHECK(value_at(own.read("a.py"), "strategy.attention") == "flash");
+  CHECK(value_at(own.read("a.py"), "strategy.lora.frozen").empty());
+  own.with("b.py", "from peft import LoraConfig as Own\n" + model +
+                       "model = get_peft_model(model, Own(r=12))\n" + trainer);
+  CHECK(value_at(own.read("b.py"), "strategy.lora.rank") == "12");
+  own.with("c.py", model + "model = PeftModel.from_pretrained(model, 'run', is_trainable=True)\n" +
+                       trainer);
+  own.with("d.py", model + "model = PeftModel.from_pretrained(model, 'run')\n" + trainer);
+  CHECK(value_at(own.read("c.py"), "strategy.lora.rank") == "8");
+  CHECK(value_at(own.read("d.py"), "strategy.lora.rank").empty());
+  own.with("e.yaml", "lora: {on: true, rank: 24}\n")
+      .with("e.py", "lora = dict(yaml.safe_load(open('e.yaml'))['lora'])\n" + model +
+                        "if bool(lora['on']):\n"
+                        "    model = get_peft_model(model, LoraConfig(r=lora['rank']))\n" +
+                        trainer);
+  CHECK(value_at(own.read("e.py"), "strategy.lora.rank") == "24");
+  own.with("f.py", model +
+                       "args = TrainingArguments(\n"
+                       "    per_device_train_batch_size=config['train']['rows'])\n"
+                       "t = Trainer(model=model, args=args)\n");
+  CHECK_THAT(own.refusal("f.py"), Contains("--set rows="));
+  CHECK(value_at(own.read("f.py", {{"rows", "3"}}), "job.micro_batch") == "3");
+  own.with("g.py", model +
+                       "model = get_peft_model(model, LoraConfig(r=4, target_modules=\n"
+                       "    TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING['qwen2']))\n" +
+                       trainer);
+  CHECK(value_at(own.read("g.py"), "strategy.lora.modules") == "[q_proj, v_proj]");
+}
+
+TEST_CASE("parts that are taken out of the training are named", "[scenarios][sources]") {
+  const Repository own;
+  const auto frozen = [&](const std::string& lines) {
+    own.with("a.py", model + lines + trainer);
+    const Translation read = own.read("a.py");
+    return std::ranges::any_of(read.keys, [](const SourceKey& each) {
+      return each.key == "frozen_parameters" && each.fate == KeyFate::unmodelled;
+    });
+  };
+  CHECK(frozen("for p in model.parameters():\n    p.requires_grad = False\n"));
+  CHECK(frozen("model.model.embed_tokens.requires_grad_(False)\n"));
+  CHECK_FALSE(frozen("for p in ref_model.parameters():\n    p.requires_grad = False\n"));
+  CHECK_FALSE(
+      frozen("for name, p in model.named_parameters():\n    if 'vision' in name:\n"
+             "        p.requires_grad = False\n"));
+  CHECK_FALSE(
+      frozen("for p in model.parameters():\n    p.requires_grad = False\n"
+             "model = get_peft_model(model, LoraConfig(r=4))\n"));
+}
+
+TEST_CASE("matrices that a pattern says", "[scenarios][sources]") {
+  const Repository own;
+  const auto modules = [&](const std::string& pattern) {
+    own.with("a.yml",
+             "base_model: Qwen/Qwen2.5-7B\nsequence_len: 512\nmicro_batch_size: 1\n"
+             "adapter: lora\nlora_r: 8\nlora_target_modules: '" +
+                 pattern + "'\n");
+    const Translation read = own.read("a.yml");
+    return value_at(read, "strategy.lora.targets") + " " + value_at(read, "strategy.lora.modules");
+  };
+  CHECK(modules("model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj") == "linear ");
+  CHECK(modules(".*\\.(q_proj|k_proj)$") == "attention [q_proj, k_proj]");
+  CHECK(modules("^(?!.*vision).*(?:self_attn).*?(?:q_proj|up_proj).*") ==
+        "linear [q_proj, up_proj]");
+}
+
+TEST_CASE("GPUs are those that the file of Accelerate says", "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.py", model + trainer);
+  own.with("zero2.yaml",
+           "distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 2}\nnum_processes: 4\n"
+           "num_machines: 1\n");
+  own.with("a.slurm",
+           "#SBATCH --nodes=1\n#SBATCH --gres=gpu:h100:4\n"
+           "accelerate launch --config_file zero2.yaml a.py --gradient_accumulation_steps 3\n");
+  const Translation read = own.read("a.slurm");
+  CHECK(value_at(read, "cluster.node") == "h100-4");
+  // What the script says is said, though the program has no line for it.
+  const auto line =
+      std::ranges::find(read.lines, "job.gradient_accumulation", &TranslatedLine::path);
+  CHECK(line->key == "--gradient_accumulation_steps");
+  CHECK(line->value == "3");
+  own.with("b.slurm", "#SBATCH --partition=v100-32g\n#SBATCH --gres=gpu:2\ntorchrun a.py\n");
+  CHECK(value_at(own.read("b.slurm"), "cluster.node").starts_with("v100"));
+  CHECK(value_at(own.read("b.slurm"), "cluster.node").find("32") != std::string::npos);
+  own.with("c.slurm", "#SBATCH --gres=gpu:10\ntorchrun --nproc_per_node=10 a.py\n");
+  CHECK(value_at(own.read("c.slurm"), "cluster.nodes") == "2");
+  CHECK(value_at(own.read("c.slurm"), "cluster.gpus_per_node") == "5");
+}
+
+TEST_CASE("scripts that start scripts", "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.py", model + trainer);
+  own.with("inner/train.sh", "torchrun --nproc_per_node=$1 ../a.py\n");
+  own.with("a.slurm", "#SBATCH --nodes=2\nsrun bash inner/train.sh 4\n");
+  CHECK(value_at(own.read("a.slurm"), "cluster.gpus_per_node") == "4");
+  CHECK(value_at(own.read("a.slurm"), "cluster.nodes") == "2");
+  own.with("wrap.sh", "python -u \"$@\"\n").with("b.sh", "srun -n 8 ./wrap.sh a.py --bf16\n");
+  CHECK(value_at(own.read("b.sh"), "job.micro_batch") == "2");
+  own.with("c.sh", "if [ -z \"$X\" ]; then sbatch c.sh; fi\npython a.py\n");
+  CHECK(value_at(own.read("c.sh"), "job.micro_batch") == "2");
+  own.with("litgpt.sh", "litgpt finetune_full --config full.yaml\n");
+  CHECK_THAT(own.refusal("litgpt.sh"), Contains("litgpt.sh:1: the script starts litgpt"));
+}
+
+TEST_CASE("programs of Slurm, and trainers by any name", "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.py", "pattern = r\"[\\\"']x\"\n" + model + trainer);
+  own.with(
+      "a.slurm",
+      "#SBATCH --nodes=1\nif [ -z $SLURM_JOB_ID ]; then sbatch \"$0\"; exit; fi\npython a.py\n");
+  CHECK(value_at(own.read("a.slurm"), "job.micro_batch") == "2");
+  own.with("d.py",
+           "class Own:\n  def gradient_checkpointing_enable(self):\n"
+           "    self.model.gradient_checkpointing_enable()\n" +
+               model + "if args.again:\n  model.gradient_checkpointing_enable()\n" +
+               "parser.add_argument('--again', action='store_true')\n" + trainer);
+  CHECK(value_at(own.read("d.py"), "strategy.checkpointing") == "none");
+  own.with("b.py", "class TrainerOfOurs(SFTTrainer):\n  pass\n" + model +
+                       "t = TrainerOfOurs(model=model, args=SFTConfig(max_length=300))\n");
+  CHECK(value_at(own.read("b.py"), "job.sequence") == "300");
+  own.with("c.sh",
+           "torchrun --nproc_per_node=8 pretrain_llama.py --num-layers 32 --hidden-size 4096 \\\n"
+           " --num-attention-heads 32 --seq-length 2048 --micro-batch-size 1 --deepspeed \\\n"
+           " --tensor-model-parallel-size 2 --checkpoint-activations --train-iters 5\n");
+  const Translation megatron = own.read("c.sh");
+  CHECK(value_at(megatron, "strategy.checkpointing") == "full");
+  CHECK(std::ranges::any_of(megatron.keys, [](const SourceKey& each) {
+    return each.key == "deepspeed" && each.fate == KeyFate::unmodelled;
+  }));
+}
+
+TEST_CASE("models that stand in are of the kind that the file says", "[scenarios][sources]") {
+  const Repository own;
+  const std::string rows =
+      "sequence_len: 512\nmicro_batch_size: 1\nnum_epochs: 1\nbase_model: own/Crane-7B\n";
+  own.with("a.yml", rows + "model_type: LlamaForCausalLM\n");
+  CHECK_THAT(value_at(own.read("a.yml"), "model"), Contains("llama"));
+  own.with("b.yml", "sequence_len: 512\nmicro_batch_size: 1\nbase_model: own/Crane-VL-A3B\n");
+  CHECK_THAT(value_at(own.read("b.yml"), "model"), Contains("a3b"));
+  // A folder that is called as a model of the catalogue is none of it.
+  own.with("qwen2.5-7b/notes.txt", "x").with("c.yml", rows + "x: 1\n");
+}
+
+TEST_CASE("AutoTrain's command line", "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.sh",
+           "autotrain llm --train --model Qwen/Qwen2.5-7B --peft --batch-size 3 --lora-r 24 \\\n"
+           "  --trainer orpo --block-size 512\n");
+  const Translation read = own.read("a.sh");
+  CHECK(value_at(read, "job.method") == "dpo");
+  CHECK(value_at(read, "job.reference_model") == "false");
+  CHECK(value_at(read, "job.micro_batch") == "3");
+  CHECK(value_at(read, "strategy.lora.rank") == "24");
+  CHECK(value_at(read, "strategy.lora.quantised") == "nf4_single");
+  own.with(
+      "b.yaml",
+      "task: llm-sft\nbase_model: Qwen/Qwen2.5-7B\nparams: {peft: true, quantization: int8}\n");
+  CHECK(value_at(own.read("b.yaml"), "strategy.lora.quantised") == "int8");
+  own.with("c.yaml", "task: llm-sft\nbase_model: Qwen/Qwen2.5-7B\nparams: {batch_size: 2}\n");
+  CHECK(value_at(own.read("c.yaml"), "strategy.lora.rank").empty());
+  own.with("b.sh", "autotrain --config b.yaml\n");
+  CHECK(value_at(own.read("b.sh"), "strategy.lora.quantised") == "int8");
+}
+
 }  // namespace stepsim

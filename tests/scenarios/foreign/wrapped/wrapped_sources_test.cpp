@@ -16,6 +16,8 @@
 namespace stepsim {
 namespace {
 
+using Catch::Contains;
+
 Translation read_as(const std::string& name, const std::string& text,
                     const std::vector<Setting>& settings = {}) {
   const TemporaryFolder folder;
@@ -342,6 +344,29 @@ TEST_CASE("GPUs are known by their spellings", "[scenarios][sources][wrapped]") 
   CHECK(machine_called(data, "p4d.24xlarge", 0)->gpus == 8);
   CHECK(machine_called(data, "NVIDIA H200", 8)->node == "h200-8");
   CHECK(machine_called(data, "h800", 8)->node == "h800-8");
+}
+
+TEST_CASE("settings and commands that a wrapping hands on", "[scenarios][sources][wrapped]") {
+  const Translation clusters = read_as(
+      "own.yaml",
+      "name: own\ncompute: {gpus: 16}\ncommand: |\n  cd scripts\n"
+      "  composer train/train.py /mnt/config/parameters.yaml\nparameters:\n  max_seq_len: 2048\n"
+      "  global_train_batch_size: 32\n  device_train_microbatch_size: 2\n  model:\n"
+      "    name: hf_causal_lm\n    pretrained_model_name_or_path: meta-llama/Llama-2-7b-hf\n");
+  CHECK(value_at(clusters, "job.sequence") == "2048");
+  CHECK(value_at(clusters, "cluster.nodes") == "2");
+  const std::string modal =
+      "import modal\napp = modal.App('own')\n@app.function(gpu='H100:2')\n"
+      "def train(name):\n    subprocess.run(f'axolotl train {name}', shell=True)\n";
+  CHECK_THAT(refusal_of("own.py", modal), Contains("--set name="));
+  CHECK_THAT(refusal_of("own.py",
+                        "import modal\napp = modal.App('own')\n"
+                        "def f():\n    _run([sys.executable, 'other.py'])\n"),
+             Contains("other.py"));
+  CHECK_THAT(refusal_of("sky.yaml",
+                        "resources: {accelerators: H100:1}\nrun: |\n"
+                        "  curl -LsSf https://own.sh/install.sh | sh\n"),
+             Contains("none of its commands"));
 }
 
 }  // namespace stepsim
