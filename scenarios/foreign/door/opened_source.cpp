@@ -152,6 +152,12 @@ std::optional<PythonTraining> python_training(const Catalogue& data, const Pytho
     std::replace(name.begin(), name.end(), '-', '_');
     if (!said.one_line(key).starts_with('[')) question.said[name] = said.text_or(key, "");
   }
+  // Hydra takes key=value, +key=value and ++key=value.
+  for (const ShellWord& word : arguments.others) {
+    const std::size_t from = word.text.find_first_not_of('+'), sign = word.text.find('=');
+    if (word.unknown.empty() && sign != std::string::npos && from < sign)
+      question.said[word.text.substr(from, sign - from)] = word.text.substr(sign + 1);
+  }
   auto training = read_python_training(python.text, question);
   if (!training) return std::nullopt;
   if (launch.gpus) training->launch.gpus = launch.gpus;

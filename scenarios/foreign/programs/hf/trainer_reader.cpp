@@ -27,8 +27,10 @@ void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
   GpusOfSource gpus = gpus_of(question_);
   const bool launcher_counts = question_.launch != nullptr && question_.launch->gpus;
   if (accelerate_ && accelerate_->gpus.gpus > 0 && !launcher_counts) gpus = accelerate_->gpus;
-  if (const GpusOfSource said = own_processes(); said.gpus > 0) gpus = said;
-  if (gpus.gpus == 0 && question_.launch != nullptr && question_.launch->alone)
+  const bool alone = question_.launch != nullptr && question_.launch->alone && !launcher_counts;
+  if (const GpusOfSource said = own_processes(); said.gpus > 0)
+    gpus = said;
+  else if (alone && (gpus.gpus == 0 || !accelerate_))  // whatever nodes the queue is asked for
     gpus = {1, 1, "no launcher starts more than one process", 1};
   gpus.alone = !accelerate_ && !grpo();
   launched_ = gpus;

@@ -468,6 +468,13 @@ TEST_CASE("programs of Slurm, and trainers by any name", "[scenarios][sources]")
       "a.slurm",
       "#SBATCH --nodes=1\nif [ -z $SLURM_JOB_ID ]; then sbatch \"$0\"; exit; fi\npython a.py\n");
   CHECK(value_at(own.read("a.slurm"), "job.micro_batch") == "2");
+  CHECK(value_at(own.read("a.slurm"), "cluster.gpus_per_node") == "1");
+  own.with("h.py",
+           "@hydra.main(config_path='conf', config_name='own')\ndef main(cfg):\n  " + model +
+               "  args = TrainingArguments(per_device_train_batch_size=cfg.rows, bf16=True)\n"
+               "  t = Trainer(model=model, args=args)\nmain()\n");
+  own.with("h.sh", "torchrun --nproc_per_node=2 h.py --config-name=own.yaml rows=6 +x=y\n");
+  CHECK(value_at(own.read("h.sh"), "job.micro_batch") == "6");
   own.with("d.py",
            "class Own:\n  def gradient_checkpointing_enable(self):\n"
            "    self.model.gradient_checkpointing_enable()\n" +
