@@ -32,10 +32,9 @@ std::string batch_text(const Job& job, const Prediction& p) {
   return fmt::format(
       "batches      {:.10g} {} to a step, {:.10g} steps, {:.10g} micro-batches on each rank{}\n"
       "             {:.3g} micro-batches/s, {:.3g} steps/s\n",
-      length.effective_batch, job.method == Method::dpo ? "pairs" : "sequences",
-      length.optimizer_steps, length.iterations,
-      job.epochs == 1 ? "" : fmt::format(", {:.4g} epochs", job.epochs), p.iterations_per_second,
-      1 / p.step_time.value);
+      length.effective_batch, job.has_pairs() ? "pairs" : "sequences", length.optimizer_steps,
+      length.iterations, job.epochs == 1 ? "" : fmt::format(", {:.4g} epochs", job.epochs),
+      p.iterations_per_second, 1 / p.step_time.value);
 }
 
 std::string share_of(Seconds part, Seconds whole) {
@@ -249,7 +248,7 @@ std::string further_figures(const Scenario& scenario, const Prediction& p,
                  : ""));
   if (p.length)
     parts.push_back(fmt::format("{:.10g} {} a step, {:.10g} steps", p.length->effective_batch,
-                                scenario.job.method == Method::dpo ? "pairs" : "sequences",
+                                scenario.job.has_pairs() ? "pairs" : "sequences",
                                 p.length->optimizer_steps));
   if (p.energy) parts.push_back(to_text(Joules{p.energy->total()}) + " a step");
   if (p.saving)

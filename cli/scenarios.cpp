@@ -34,8 +34,8 @@ Rows rows_of(const Scenario& scenario) {
             {"groups", groups.empty() ? "data only" : groups},
             {"stack", scenario.stack.title},
             {"micro-batch", fmt::format("{} {} of {}: {:.10g} slots, {:.4g} % filled", job.rows(),
-                                        job.method == Method::dpo ? "rows" : "sequences",
-                                        job.sequence, job.slots(), 100 * job.fill)}};
+                                        job.has_pairs() ? "rows" : "sequences", job.sequence,
+                                        job.slots(), 100 * job.fill)}};
   if (const auto length = run_length(scenario)) {
     rows.emplace_back("effective batch", fmt::format("{:.10g}", length->effective_batch));
     rows.emplace_back("optimizer steps", fmt::format("{:.10g}", length->optimizer_steps));

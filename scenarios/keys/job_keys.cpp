@@ -9,13 +9,39 @@ void read_mean(const Table& table, const KeyFacts& facts, Job& job) {
   job.documents.mean = table.number(facts.name, facts.low, static_cast<double>(job.sequence));
 }
 
-constexpr std::array method_keys{
-    word<&Job::method>("method", method_names, "sft, dpo, kto or grpo; grpo has keys of its own")};
+constexpr std::array method_keys{word<&Job::method>(
+    "method", method_names,
+    "sft, dpo, kto; grpo, which has keys of its own; with a head of labels: reward "
+    "(pairs), classify (texts), classify_tokens; without a head: embed; mlm: "
+    "masked words of an encoder")};
 
 constexpr std::array job_own_keys{
     flag<&Job::reference_model>("reference_model",
                                 "dpo, kto: a frozen copy runs along; false: its results are stored")
         .when([](const Job& job) { return job.compares_answers(); }),
+    whole<&Job::labels>("labels", 1, 1'000'000,
+                        "reward, classify, classify_tokens: numbers that the head makes of a text, "
+                        "or of each token")
+        .otherwise("1 for reward, else 2",
+                   [](Job& job) { job.labels = job.method == Method::reward ? 1 : 2; })
+        .when([](const Job& job) { return job.has_labels(); })
+        .left_out("3"),
+    flag<&Job::label_bias>("label_bias", "that head has a bias")
+        .otherwise("true for classify_tokens",
+                   [](Job& job) { job.label_bias = job.method == Method::classify_tokens; })
+        .when([](const Job& job) { return job.has_labels(); }),
+    flag<&Job::word_head>("word_head",
+                          "reward: the head over the vocabulary stays beside that of labels, and "
+                          "runs forward as well")
+        .when([](const Job& job) { return job.method == Method::reward; }),
+    whole<&Job::texts>("texts", 2, 64,
+                       "embed: texts of an example: a pair, or with so many wrong ones behind it")
+        .when([](const Job& job) { return job.method == Method::embed; })
+        .left_out("3"),
+    flag<&Job::cached_loss>("cached_loss",
+                            "embed: all examples of a step are compared; each micro-batch runs "
+                            "forward once before, without gradients")
+        .when([](const Job& job) { return job.method == Method::embed; }),
     flag<&Job::only_update>(
         "only_update",
         "gradients are there already, and a step is what the optimizer does; not with stages"),
@@ -26,20 +52,27 @@ constexpr std::array job_own_keys{
         .required()
         .example("8192"),
     whole<&Job::micro_batch>("micro_batch", 1, 1 << 16,
-                             "rows (dpo: pairs) that one GPU works on at a time")
+                             "rows (dpo, reward: pairs) that one GPU works on at a time")
         .example("2"),
     whole<&Job::accumulation>("gradient_accumulation", 1, 1 << 16,
                               "micro-batches of an optimizer step")
         .example("8"),
     whole<&Job::global_batch>("global_batch", 1, 1 << 30,
-                              "instead of gradient_accumulation: rows (dpo: pairs) of an optimizer "
-                              "step over all GPUs; it stays when the number of GPUs or micro_batch "
-                              "changes")
+                              "instead of gradient_accumulation: rows (dpo, reward: pairs) of an "
+                              "optimizer step over all GPUs; it stays when the number of GPUs or "
+                              "micro_batch changes")
         .otherwise("micro_batch x gradient_accumulation x GPUs with different rows")
         .left_out("128"),
     flag<&Job::packed>("packing", "rows are filled with several documents")
-        .otherwise("true for sft, false for dpo and kto",
+        .otherwise("true for sft, else false",
                    [](Job& job) { job.packed = job.method == Method::sft; }),
+    number<&Job::images>("images", 0, 10'000,
+                         "images of a row, of models with a tower for them; their tokens are among "
+                         "those of `sequence`. 0: text alone, without the tower")
+        .left_out("1"),
+    number<&Job::pixels>("pixels", 1, 1e9,
+                         "of an image, which is taken to be as high as it is wide")
+        .when([](const Job& job) { return job.images > 0; }),
     number<&Job::fill>("fill", 0.001, 1,
                        "share of the slots that hold tokens; rates and `tokens` leave padding out")
         .when([](const Job& job) { return job.packed || job.documents.mean <= 0; })

@@ -593,6 +593,11 @@ constexpr std::array zero_keys{
         .when(stage_3),
 };
 
+constexpr std::array vision_keys{
+    flag<&Strategy::vision, &VisionKeys::tower>("train_tower", "the layers that see are trained"),
+    flag<&Strategy::vision, &VisionKeys::projector>("train_projector",
+                                                    "what makes tokens of patches is trained")};
+
 // Pipelines stand before fsdp: PyTorch's stages have other defaults.
 constexpr std::array strategy_tables{
     Block<Strategy>{"", "", strategy_own_keys},
@@ -609,6 +614,10 @@ constexpr std::array strategy_tables{
                                 "model is trained",
                     .keys = lora_keys,
                     .matters = [](const Strategy& s) { return s.lora.rank > 0; },
+                    .left_out = true},
+    Block<Strategy>{.name = "vision",
+                    .sentence = "of models that see, where job.images says that there are any",
+                    .keys = vision_keys,
                     .left_out = true},
     Block<Strategy>{
         .name = "moe", .sentence = "of models with experts; no effect on others", .keys = moe_keys},

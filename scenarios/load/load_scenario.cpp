@@ -85,16 +85,18 @@ std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Settin
   return problems;
 }
 
-// A model with a tower of its own for images is counted without it, and without their tokens.
+// A model with a tower of its own for images may be counted without it, and without their tokens.
 void add_images(const Catalogue& data, Scenario& scenario) {
   const std::string& name = scenario.model.name;
-  if (!is_on(data, model_shelf, name)) return;
+  if (scenario.job.images > 0 || !is_on(data, model_shelf, name)) return;
   const std::string title = open_entry(data, model_shelf, name).root().text_or("title", "");
-  if (title.find("text tower") == std::string::npos) return;
+  const bool known = load_model(data, name).tower.has_value();
+  if (!known && title.find("text tower") == std::string::npos) return;
   scenario.unmodelled.push_back(
       {"images", "",
-       "the text tower alone is counted: with images the real step is slower, 1.3 to 2 times, and "
-       "needs more memory",
+       fmt::format("the text tower alone is counted{}: with images the real step is slower, 1.3 "
+                   "to 2 times, and needs more memory",
+                   known ? " (--set job.images=N)" : ""),
        false});
 }
 
@@ -173,6 +175,7 @@ Scenario load_as_drawn(const Catalogue& data, const std::string& path_or_name,
       scenario.notes.push_back(overlay_note(std::array{file}));
     return scenario;
   } catch (const UserError& error) {
+    if (!source && !is_trace(file)) refuse_diffusion(data, file);
     std::vector<Problem> problems = blame(error.problems(), settings);
     throw UserError(source ? in_words_of_source(std::move(problems), *source) : problems);
   }

@@ -96,6 +96,38 @@ void check_precision(const Table& strategy, const Strategy& s) {
                                          precision.name));
 }
 
+void check_images(const Table& job, const Table& strategy, const Scenario& scenario) {
+  const double images = scenario.job.images;
+  if (images <= 0) return;
+  if (!scenario.model.tower)
+    return job.problem(
+        "images", fmt::format("{} has no tower for images that is modelled", scenario.model.name));
+  if (scenario.grpo) return job.problem("images", "is not modelled for method: grpo");
+  const double tokens = images * picture_of(*scenario.model.tower, scenario.job.pixels).tokens;
+  if (tokens > static_cast<double>(scenario.job.sequence))
+    job.problem("images",
+                fmt::format("{:.0f} tokens of {:g} image{} do not fit into a row of {}", tokens,
+                            images, images == 1 ? "" : "s", scenario.job.sequence));
+  const Strategy& s = scenario.strategy;
+  for (const auto& [key, size] : {std::pair("tensor_parallel", s.tensor_parallel.size),
+                                  std::pair("pipeline_parallel", s.pipeline_parallel.size)})
+    if (size > 1) strategy.problem(key, "is not modelled with a tower for images (job.images)");
+}
+
+// An encoder writes no answers, and a decoder has no masked words.
+void check_method(const Table& table, const Scenario& scenario) {
+  const Method method = scenario.job.method;
+  const bool encoder = scenario.model.encoder.has_value();
+  if (encoder && method <= Method::grpo)
+    table.problem("method",
+                  fmt::format("{}: {} is an encoder, which writes no answers; expected "
+                              "mlm, embed, classify, classify_tokens or reward",
+                              method_names[static_cast<std::size_t>(method)], scenario.model.name));
+  if (!encoder && method == Method::mlm)
+    table.problem("method",
+                  fmt::format("mlm: {} is no encoder; expected sft", scenario.model.name));
+}
+
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
   const Strategy& s = scenario.strategy;
   if (s.update_in_backward && (s.sharding != Sharding::zero0 || scenario.job.accumulation > 1 ||
@@ -112,6 +144,8 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                        fmt::format("shard: {} has to divide {} ranks, without expert_parallel",
                                    s.distributed.shard, ranks));
   }
+  if (found.model) check_method(job, scenario);
+  if (found.model) check_images(job, strategy, scenario);
   check_optimizer(strategy, s);
   check_precision(strategy, s);
   if (const auto moe = strategy.table_if("moe"))
@@ -316,6 +350,22 @@ void note_oddities(Scenario& scenario) {
         scenario.job.sequence, scenario.model.name, scenario.model.longest_sequence));
 }
 
+// Puts the head behind the model that the job asks for. What was tied to the embedding goes away
+// with the head over the vocabulary.
+void set_head(const Job& job, Model& model) {
+  using Makes = ModelHead::Makes;
+  const bool labels = job.has_labels();
+  model.head = {.makes = job.method == Method::classify_tokens ? Makes::labels_of_tokens
+                         : labels                              ? Makes::labels
+                         : job.method == Method::embed         ? Makes::nothing
+                                                               : Makes::words,
+                .labels = job.labels,
+                .bias = labels && (job.label_bias || model.encoder),
+                .beside_words = labels && job.word_head};
+  model.tied_embeddings = model.tied_embeddings && model.head.has_words();
+  if (job.images <= 0) model.tower.reset();
+}
+
 }  // namespace
 
 void let_settings_stand(const Catalogue& data, Document& document,
@@ -359,6 +409,7 @@ Scenario read_scenario(const Catalogue& data, Document document, const MaybeDraw
     scenario.model =
         read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
   load_named(data, root, names, found, {draw, {}, stack}, scenario);
+  set_head(scenario.job, scenario.model);
   const bool grpo = scenario.job.method == Method::grpo;
   const std::string optimizer = scenario.strategy.optimizer.name;
   const std::string precision = scenario.strategy.precision.name;

@@ -127,12 +127,27 @@ class Words {
                        count == 1 ? "x" : "ces", said ? nobodys_mark : "");
   }
 
+  // What is trained that writes no answers.
+  std::string task() {
+    const Job& job = s_.job;
+    if (job.method == Method::reward) return "a reward model (pairs)";
+    if (job.method == Method::mlm) return "masked words";
+    if (job.method == Method::embed)
+      return fmt::format("embeddings of {} an example{}",
+                         marked(fmt::format("{} texts", job.texts), "job.texts"),
+                         job.cached_loss ? ", a cached loss" : "");
+    return fmt::format("a classifier of {} ({})",
+                       job.method == Method::classify ? "texts" : "tokens",
+                       marked(fmt::format("{} labels", job.labels), "job.labels"));
+  }
+
   std::string method() {
     const Job& job = s_.job;
     if (s_.grpo) return (s_.grpo->critic ? "PPO, " : "GRPO, ") + trained();
     if (job.only_update) return "an update alone, " + trained();
     if (job.method == Method::sft) return trained();
-    return fmt::format("{}, {}{}", job.method == Method::dpo ? "pairs (DPO)" : "KTO", trained(),
+    if (!job.compares_answers()) return fmt::format("{}, {}", task(), trained());
+    return fmt::format("{}, {}{}", job.has_pairs() ? "pairs (DPO)" : "KTO", trained(),
                        job.has_reference() ? ", with a reference model" : "");
   }
 
@@ -146,7 +161,7 @@ class Words {
   std::string batch() {
     const Job& job = s_.job;
     const std::int64_t data = mesh().data();
-    const std::string_view what = job.method == Method::dpo ? "pair" : "row";
+    const std::string_view what = job.has_pairs() ? "pair" : "row";
     std::string text =
         marked(fmt::format("{} {}{}", job.micro_batch, what, job.micro_batch == 1 ? "" : "s"),
                "job.micro_batch");

@@ -70,6 +70,10 @@ void check_tensor(const Table& table, const StepSplit& sharing) {
     table.problem("size",
                   "is not modelled with lora beside divided experts: needs lora.targets: linear or "
                   "moe.expert_tensor_parallel: 1");
+  if (ranks > 1 && (model.encoder || !model.head.has_words() || model.head.has_labels()))
+    table.problem("size",
+                  "is modelled with a head over the vocabulary of a decoder (method: sft, "
+                  "dpo, kto, grpo)");
   if (ranks > 1 && model.mixer) check_mixer(check, ranks, model);
   check.divides(ranks, ranks_of(sharing), "ranks");
   check.divides(ranks, model.attention.heads, "attention heads");

@@ -21,6 +21,39 @@ cli("adapters in stages" ARGS memory llama33-70b-pipeline --set "strategy.lora={
 cli("sequences divided over short convolutions" ARGS run llama32-3b-sft-zero3 --set model=lfm2-1.2b
   --set "strategy.sequence_parallel={ulysses: 2}" CODE 2
   ERROR "--set: strategy.sequence_parallel.ulysses: is not modelled for lfm2-1.2b, whose layers do not all attend: short convolution")
+# ---- heads of labels ----
+set(reward @ROOT@/scenarios/seeds/phi4-14b-dpo-zero3.yaml --set job.method=reward)
+cli("a reward model" ARGS run ${reward} --samples 0 --faster 0 --brief OUTPUT "a reward model \\(pairs\\), full training")
+cli("a classifier says how many labels are taken" ARGS run ${reward} --set job.method=classify --samples 0 --faster 0 --brief OUTPUT "a classifier of texts \\(2 labels")
+cli("a head without labels" ARGS run ${reward} --set job.labels=0 CODE 2 ERROR "--set: job.labels: expected a number from 1 to 1000000, found 0")
+cli("a head of labels under tensor parallelism" ARGS run ${reward} --set "strategy.tensor_parallel={size: 2}" CODE 2
+  ERROR "--set: strategy.tensor_parallel.size: is modelled with a head over the vocabulary of a decoder (method: sft, dpo, kto, grpo)")
+# ---- encoders and towers ----
+cli("rows of heads, encoders and models that see" ARGS validate --rows @ROOT@/scenarios/measured/tasks OUTPUT "\nswift|vision a100 +4 ")
+set(bert @ROOT@/scenarios/seeds/phi4-14b-sft-zero3.yaml --set model=bert-base --set job.sequence=512)
+cli("an encoder learns masked words" ARGS run ${bert} --set job.method=mlm --samples 0 --faster 0 --brief OUTPUT "masked words, full training")
+cli("an encoder compares texts" ARGS run ${bert} --set job.method=embed --set job.packing=false --samples 0 --faster 0 --brief
+  OUTPUT "embeddings of 2 texts")
+cli("an encoder writes no answers" ARGS run ${bert} CODE 2
+  ERROR "@ROOT@/scenarios/seeds/phi4-14b-sft-zero3.yaml:7: job.method: sft: bert-base is an encoder, which writes no answers; expected mlm, embed, classify, classify_tokens or reward")
+cli("a decoder has no masked words" ARGS run llama32-3b-sft-zero3 --set job.method=mlm CODE 2 ERROR "--set: job.method: mlm: llama-3.2-3b is no encoder; expected sft")
+cli("a text alone is not compared" ARGS run ${bert} --set job.method=embed --set job.texts=1 CODE 2 ERROR "--set: job.texts: expected a number from 2 to 64, found 1")
+set(sees @ROOT@/scenarios/seeds/phi4-14b-sft-zero3.yaml --set model=qwen2.5-vl-7b)
+cli("a model that sees" ARGS run ${sees} --set job.images=2 --samples 0 --faster 0 --brief OUTPUT "fits|does not fit")
+cli("images of a model that does not see" ARGS run phi4-14b-sft-zero3 --set job.images=1 CODE 2
+  ERROR "--set: job.images: phi-4 has no tower for images that is modelled")
+cli("images that do not fit into a row" ARGS run ${sees} --set job.images=2 --set job.pixels=16e6 CODE 2
+  ERROR "--set: job.images: 32768 tokens of 2 images do not fit into a row of 8192")
+cli("a negative number of images" ARGS run ${sees} --set job.images=-1 CODE 2 ERROR "--set: job.images: expected a number from 0 to 10000, found -1")
+cli("an image without pixels" ARGS run ${sees} --set job.images=1 --set job.pixels=0 CODE 2 ERROR "--set: job.pixels: expected a number from 1 to 1000000000, found 0")
+cli("a tower under tensor parallelism" ARGS run ${sees} --set job.images=1 --set "strategy.tensor_parallel={size: 2}" CODE 2
+  ERROR "--set: strategy.tensor_parallel: is not modelled with a tower for images (job.images)")
+cli("show of a model with a tower" ARGS show qwen2.5-vl-7b OUTPUT "8,292,166,656")
+cli("a file of ai-toolkit" ARGS run @WORK@/own.yaml CODE 2
+  SHELL "printf 'job: extension\\nconfig:\\n  process:\\n  - type: sd_trainer\\n' >@WORK@/own.yaml; \"$@\""
+  ERROR_MATCHES "own.yaml:4: \"sd_trainer\" tells of a diffusion model: diffusion models are not modelled: a step of theirs")
+cli("a diffusion model by its name" ARGS run phi4-14b-sft-zero3 --set model=black-forest-labs/FLUX.1-dev CODE 2
+  ERROR_MATCHES "--set: model: \"black-forest-labs/FLUX.1-dev\" is FLUX, and diffusion models are not modelled: a step of theirs")
 cli("a name of Hugging Face that leads nowhere" ARGS run llama32-3b-sft-zero3 --set model=nobody/Nothing-1B CODE 2
   SHELL "HF_HOME=/nowhere HF_HUB_CACHE= \"$@\""
   ERROR "--set: model: \"nobody/Nothing-1B\" is neither a model of the catalogue (`stepsim list models`), nor a folder or file here, nor in the local cache of Hugging Face (/nowhere/hub/models--nobody--Nothing-1B)")

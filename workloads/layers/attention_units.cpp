@@ -55,11 +55,15 @@ void LayerWriter::attention() {
     keeps_input(bytes_16 * t() * result);
 }
 
+AttentionKernel LayerWriter::kernel() const {
+  return model.attention.relative > 0 ? AttentionKernel::eager : attention_of(stack, strategy);
+}
+
 // A flash kernel keeps its result for its backward pass, and the product behind keeps the same
 // tensor, unless it casts it, or something stands between them.
 bool LayerWriter::shares_result() const {
-  const AttentionKernel kernel = attention_of(stack, strategy);
-  const bool in_memory = kernel == AttentionKernel::eager || kernel == AttentionKernel::sdpa_math;
+  const bool in_memory =
+      kernel() == AttentionKernel::eager || kernel() == AttentionKernel::sdpa_math;
   const bool cast =
       strategy.precision.saved < bytes_16 && strategy.precision.multiplies(Products::attention);
   return !in_memory && !cast && !model.attention.gated && strategy.sequence_parallel.ulysses == 1;
@@ -167,7 +171,7 @@ void LayerWriter::index(const Indexer& indexer) {
 // row, or, behind a mask that it is handed, at all of the row.
 void LayerWriter::core(std::vector<KernelRow> rows) {
   const Attention& a = model.attention;
-  const AttentionKernel kernel = attention_of(stack, strategy);
+  const AttentionKernel kernel = this->kernel();
   if (kernel == AttentionKernel::eager || kernel == AttentionKernel::sdpa_math) {
     core_in_memory(std::move(rows));
     return;
@@ -226,7 +230,7 @@ void LayerWriter::core_in_memory(std::vector<KernelRow> rows) {
   const double q = static_cast<double>(widths.queries), out = static_cast<double>(widths.result);
   const double kv = static_cast<double>(widths.keys + widths.values);
   const std::size_t rotation = rows.size();
-  const bool eager = attention_of(stack, strategy) == AttentionKernel::eager;
+  const bool eager = kernel() == AttentionKernel::eager;
   const bool one = fused.activation;  // by a compiler, or as in Megatron, whose kernels are its own
   const double scores = load.in_squares * static_cast<double>(a.heads);
   const double width = eager ? bytes_16 : 4;  // bytes of a score where it is multiplied
@@ -239,16 +243,30 @@ void LayerWriter::core_in_memory(std::vector<KernelRow> rows) {
   };
   if (eager && a.kv_heads < a.heads) rows.push_back(count(Operator::repeat_heads, t(), q + kv / 2));
   rows.push_back(product(q));
+  if (a.relative > 0) {
+    // Queries and keys are multiplied with those of the distances, which are as wide and made
+    // by the same matrices; what is found for a distance goes where tokens are so far apart.
+    const double far = static_cast<double>(a.relative), heads = static_cast<double>(a.heads);
+    rows.push_back(gemm("distances", far, h(), 2 * q));
+    rows.push_back({"distances", KernelClass::gemm, 2 * 2 * t() * q * far,
+                    2 * bytes_16 * t() * (q + far * heads), 2});
+    rows.push_back(count(Operator::distances, scores));
+  }
   rows.push_back(count(!eager ? Operator::softmax_fp32
                        : one  ? Operator::softmax_fused
                               : Operator::softmax,
                        scores));
+  const bool drops = model.encoder && model.encoder->drops;
+  if (drops) rows.push_back(count(Operator::dropout, scores));
   rows.push_back(product(out));
   const auto core_rows = static_cast<int>(rows.size() - rotation);
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
   Unit& attend = unit(Role::attend, "self_attn.attend", sinks, std::move(rows));
   // Probabilities in 32 bits for the softmax and in 16 for the product, or once for both.
-  const double kept = eager ? (one ? bytes_16 : 4 + bytes_16) : 4;
+  // Of what dropout leaves of them a byte says which; in 32 bits throughout nothing is cast.
+  double kept = (eager ? (one ? bytes_16 : 4 + bytes_16) : 4) + (drops ? 1 : 0);
+  if (model.encoder && eager && strategy.precision.whole())
+    kept = (drops ? 4 + 1 + 4 : 4) * bytes_16 / strategy.precision.numbers;
   attend.memory.core = kept * scores + (eager && a.kv_heads < a.heads ? 2 * bytes_16 * t() * q : 0);
   attend.memory.saved = bytes_16 * t() * (q + kv) + attend.memory.core;
   attend.core_rows = core_rows;

@@ -68,6 +68,8 @@ struct LayerWriter {
   // Writes attention, a mixer or both, with the norm before and the sum behind.
   void mix_tokens(const LayerKind& kind);
   void attention();
+  // Scores that distances add to are in memory, whatever kernel is asked for.
+  AttentionKernel kernel() const;
   bool shares_result() const;
   void mixer();
   void feed_forward(bool with_experts);

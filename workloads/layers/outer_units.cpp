@@ -2,7 +2,9 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/base/lists.hpp"
 #include "workloads/layers/layer_writer.hpp"
+#include "workloads/layers/task_heads.hpp"
 #include "workloads/layers/units.hpp"
 
 namespace stepsim {
@@ -189,18 +191,28 @@ Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& stra
   unit.tensors = {static_cast<double>(model.rows_of_table()) * h};
   if (model.positions == Positions::learned)
     unit.tensors.push_back(static_cast<double>(model.rows_of_positions()) * h);
+  const bool segments = model.encoder && model.encoder->segments > 0;
+  if (segments) unit.tensors.push_back(static_cast<double>(model.encoder->segments) * h);
+  const std::int64_t distances = model.attention.relative;
+  if (distances > 0) unit.tensors.push_back(static_cast<double>(distances) * h);
   unit.owners = static_cast<int>(unit.tensors.size());
   unit.kind = TensorClass::embedding;
-  unit.forward = {counted(stack.operators, Operator::embedding, load.tokens, h)};
+  const double lookups = segments ? 2 : 1;
+  unit.forward = {counted(stack.operators, Operator::embedding, load.tokens, h * lookups)};
   unit.trained = strategy.lora.rank == 0 || strategy.lora.embedding;
   if (unit.trained)
     unit.backward = {counted(stack.operators, Operator::embedding_backward, load.tokens, h)};
   unit.plain_modules = 2;
+  const std::size_t of_norm = model.norm_bias ? 2 : 1;
+  if (distances > 0) {  // its norm, before each layer takes it
+    unit.tensors.insert(unit.tensors.end(), of_norm, h);
+    ++unit.owners;
+  }
   if (!model.norms_embedding) return unit;
   const KernelRow norm =
-      norm_row(stack.operators, fusion_of(stack, strategy), load.tokens, h, false);
+      norm_row(stack.operators, fusion_for(model, stack, strategy), load.tokens, h, false);
   const std::vector<KernelRow> back = backward_of({norm}, stack.operators);
-  unit.tensors.insert(unit.tensors.end(), model.norm_bias ? 2 : 1, h);
+  unit.tensors.insert(unit.tensors.end(), of_norm, h);
   ++unit.owners;
   unit.forward.push_back(norm);
   if (unit.trained) unit.backward.insert(unit.backward.begin(), back.begin(), back.end());
@@ -220,7 +232,7 @@ Unit final_norm_unit(const Model& model, const Stack& stack, const Strategy& str
   norm.owners = model.norm_weights ? 1 : 0;
   norm.plain_modules = model.norm_weights ? 0 : 1;
   norm.kind = TensorClass::norm;
-  norm.forward = {norm_row(stack.operators, fusion_of(stack, strategy), tokens, h, true)};
+  norm.forward = {norm_row(stack.operators, fusion_for(model, stack, strategy), tokens, h, true)};
   norm.trained = strategy.lora.rank == 0;
   norm.backward = backward_of(norm.forward, stack.operators);
   norm.memory.saved = norm.memory.gradient = bytes_16 * tokens * h;
@@ -259,7 +271,14 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   const double h = static_cast<double>(model.hidden), v = static_cast<double>(model.vocabulary);
   const double t = job.slots() / static_cast<double>(strategy.sequence_parallel.ranks());
   const double numbers = strategy.precision.numbers;
-  const Unit norm = final_norm_unit(model, stack, strategy, t);
+  std::vector<Unit> units;
+  if (!model.encoder || model.encoder->final_norm)
+    units.push_back(final_norm_unit(model, stack, strategy, t));
+  append(units, units_before_head(model, stack, strategy, job, t));
+  if (model.head.makes != ModelHead::Makes::words) {
+    append(units, task_head_units(model, stack.operators, strategy, job, t));
+    return units;
+  }
   Unit head;
   head.name = "lm_head";
   head.role = Role::head;
@@ -269,7 +288,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};
   head.memory.saved = head.memory.gradient = numbers * t * h;
-  head.trained = norm.trained || strategy.lora.head;
+  head.trained = strategy.lora.rank == 0 || strategy.lora.head;
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   // Ranks that gather the logits of each other's part of the vocabulary all have them all.
   const TensorParallel& tensor = strategy.tensor_parallel;
@@ -288,7 +307,8 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     head.backward = backward_of(head.forward, stack.operators);
   } else if (kind == CrossEntropy::words_32) {
     loss_over_words(head, stack.operators, numbers, t, h, v);
-    return {norm, head};
+    units.push_back(head);
+    return units;
   } else if (kind == CrossEntropy::chunks || kind == CrossEntropy::head_chunks) {
     head.backward = backward_of(head.forward, stack.operators);
     loss_in_chunks(head, stack, strategy, loss_chunks(stack, t), logits);
@@ -303,7 +323,8 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     head.loss.reset();
     if (stack.adapters.packs_head) pack_head(head, stack, strategy, h * v);
   }
-  return {norm, head};
+  units.push_back(std::move(head));
+  return units;
 }
 
 void part_from_loss(std::vector<Unit>& head) {

@@ -19,6 +19,12 @@ Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy) {
   return fused;
 }
 
+Stack::Fusion fusion_for(const Model& model, const Stack& stack, const Strategy& strategy) {
+  Stack::Fusion fused = fusion_of(stack, strategy);
+  fused.norm = fused.norm || model.encoder;
+  return fused;
+}
+
 CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy) {
   const CrossEntropy kind = strategy.cross_entropy.value_or(stack.cross_entropy);
   if (!strategy.precision.whole()) return kind;  // logits come in 16 bits
@@ -119,6 +125,13 @@ void LayerWriter::result_norm(Role role) {
 
 // Unless the next norm does it.
 void LayerWriter::residual(Role role, std::string name) {
+  if (model.encoder && model.encoder->drops) {
+    Unit& drop = unit(role, "dropout", {}, {count(Operator::dropout, t(), h())});
+    drop.plain_modules = 1;
+    drop.backward = drop.forward;
+    drop.memory.saved = t() * h();  // a byte says what stays
+    drop.memory.gradient = bytes_16 * t() * h();
+  }
   if (!fused.residual) unit(role, std::move(name), {}, {count(Operator::residual, t(), h())});
 }
 
@@ -175,7 +188,8 @@ void LayerWriter::feed_forward(bool with_experts) {
 std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
                               const Load& load, std::int64_t layer) {
   LayerWriter writer{
-      model, stack, strategy, load, fusion_of(stack, strategy), layer_parts(model, layer), {}};
+      model, stack, strategy, load, fusion_for(model, stack, strategy), layer_parts(model, layer),
+      {}};
   const LayerKind kind = kind_of(model, layer);
   if (kind.mixes != LayerKind::Mixes::nothing) writer.mix_tokens(kind);
   if (kind.follows != LayerKind::Follows::nothing)

@@ -101,6 +101,10 @@ std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Stra
                               const Load& load, std::int64_t layer);
 // Returns what a layer without attention runs forward beside its matrices, over so many tokens.
 std::vector<KernelRow> mixer_kernels(const Model& model, const Stack& stack, double tokens);
+// Returns the units of a tower, layer by layer; what stands before them is with the first, and what
+// makes tokens of patches with the last.
+std::vector<std::vector<Unit>> tower_units(const Tower& tower, const Stack& stack,
+                                           const Strategy& strategy, const Job& job);
 Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& strategy,
                     const Load& load);
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
@@ -111,6 +115,8 @@ void part_from_loss(std::vector<Unit>& head);
 
 // The kernels that a stack has fused, and those that a compiler fuses beyond them.
 Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);
+// Norms of encoders are PyTorch's own, which are one kernel each.
+Stack::Fusion fusion_for(const Model& model, const Stack& stack, const Strategy& strategy);
 
 CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy);
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy);

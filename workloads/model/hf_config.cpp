@@ -152,6 +152,13 @@ constexpr std::array known_model_types{
                  read_nemotron_h},
     Architecture{"JambaForCausalLM", "Mamba in most layers, experts in some", read_jamba},
     Architecture{"GptOssForCausalLM", "biased experts, attention sinks", read_gpt_oss},
+    Architecture{"BertForMaskedLM", "BERT and what is built like it: BGE, E5, GTE, MiniLM",
+                 read_bert},
+    Architecture{"RobertaForMaskedLM", "RoBERTa: BERT with other words", read_roberta},
+    Architecture{"XLMRobertaForMaskedLM", "XLM-R, BGE-M3, multilingual E5", read_roberta},
+    Architecture{"DistilBertForMaskedLM", "DistilBERT: six layers of BERT", read_distilbert},
+    Architecture{"DebertaV2ForMaskedLM", "DeBERTa-v3: scores of distances", read_deberta},
+    Architecture{"ModernBertForMaskedLM", "ModernBERT: rotations, gates, windows", read_modernbert},
 };
 
 // A name that differs in its small and capital letters only is misspelt; one that is merely near
@@ -190,7 +197,56 @@ std::string no_reader(std::string_view name) {
       other_case(name));
 }
 
+const Architecture* find_named(std::string_view name) {
+  for (const Architecture& each : known_model_types)
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+// Classes of a family with another head than words end so.
+struct OtherHead {
+  std::string_view ending;
+  ModelHead::Makes makes;
+};
+constexpr std::array other_heads{
+    OtherHead{"ForSequenceClassification", ModelHead::Makes::labels},
+    OtherHead{"ForTokenClassification", ModelHead::Makes::labels_of_tokens},
+    OtherHead{"Model", ModelHead::Makes::nothing}};
+
+const OtherHead* other_head_of(std::string_view name) {
+  if (find_named(name) != nullptr) return nullptr;
+  const auto head = std::ranges::find_if(
+      other_heads, [&](const OtherHead& each) { return name.ends_with(each.ending); });
+  return head == other_heads.end() ? nullptr : &*head;
+}
+
+// Finds a class, or one of the same family whose head makes words.
+const Architecture* find_class(const std::string& name) {
+  const OtherHead* head = other_head_of(name);
+  if (head == nullptr) return find_named(name);
+  const std::string family = name.substr(0, name.size() - head->ending.size());
+  const Architecture* decoder = find_named(family + "ForCausalLM");
+  return decoder != nullptr ? decoder : find_named(family + "ForMaskedLM");
+}
+
+// Puts the head of the class; how many labels it has is said by their number or by their names.
+void read_head(const Table& root, std::string_view name, Model& model) {
+  const OtherHead* head = other_head_of(name);
+  if (head == nullptr) return;
+  std::int64_t labels = root.integer_or("num_labels", 2, 1, 1'000'000);
+  if (root.is_mapping("id2label"))
+    labels = static_cast<std::int64_t>(root.table("id2label").keys().size());
+  model.head = {.makes = head->makes,
+                .labels = labels,
+                .bias = model.encoder || head->makes == ModelHead::Makes::labels_of_tokens};
+  if (!model.encoder) model.tied_embeddings = false;
+}
+
 const Architecture* find_architecture(const Table& root) {
+  if (root.has("_class_name")) {
+    root.problem("_class_name", "names a class of diffusers, whose models are not modelled");
+    return nullptr;
+  }
   if (!root.has("architectures")) {
     root.problem("architectures",
                  "is missing; `stepsim list architectures` names those that are known");
@@ -198,18 +254,11 @@ const Architecture* find_architecture(const Table& root) {
   }
   const std::vector<std::string> named = root.texts("architectures");
   if (named.size() == 1)
-    for (const Architecture& architecture : known_model_types)
-      if (architecture.name == named.front()) return &architecture;
+    if (const Architecture* architecture = find_class(named.front())) return architecture;
   if (named.size() == 1)
     root.problem("architectures", no_reader(named.front()));
   else
     root.problem("architectures", fmt::format("expected one name, found {}", named.size()));
-  return nullptr;
-}
-
-const Architecture* find_named(std::string_view name) {
-  for (const Architecture& each : known_model_types)
-    if (each.name == name) return &each;
   return nullptr;
 }
 
@@ -272,6 +321,11 @@ constexpr std::array without_effect{"model_type",
                                     "use_cache",
                                     "initializer_range",
                                     "attention_dropout",
+                                    "attention_probs_dropout_prob",
+                                    "hidden_dropout_prob",
+                                    "id2label",
+                                    "label2id",
+                                    "num_labels",
                                     "hidden_dropout",
                                     "pretraining_tp",
                                     "auto_map",
@@ -294,6 +348,8 @@ Model read_hf_config(const Table& root, std::string name) {
   if (const Architecture* architecture = find_architecture(root)) {
     model = architecture->read(root);
     model.architecture = architecture->name;
+    read_head(root, root.texts("architectures").front(), model);
+    model.tower = read_tower(root, model.hidden);
   }
   model.name = std::move(name);
   for (const char* key : without_effect) root.has(key);

@@ -1,6 +1,9 @@
 // There is one reader per family of config.json; the table in hf_config.cpp gives them their names.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "sim/base/config.hpp"
 #include "workloads/model/model.hpp"
 
@@ -83,5 +86,14 @@ Model read_bailing_moe(const Table& root);
 Model read_bailing_moe_v2(const Table& root);
 Model read_llama4(const Table& root);
 Model read_gpt_oss(const Table& root);
+
+// Returns the tower beside a language model of that width; nothing where none is known.
+std::optional<Tower> read_tower(const Table& root, std::int64_t hidden);
+
+Model read_bert(const Table& root);
+Model read_roberta(const Table& root);
+Model read_distilbert(const Table& root);
+Model read_deberta(const Table& root);
+Model read_modernbert(const Table& root);
 
 }  // namespace stepsim

@@ -1,5 +1,7 @@
 #include "workloads/model/model.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <span>
@@ -15,7 +17,8 @@ Module module_of(const Part& part, const std::string& name) {
   Module module{name, {}};
   if (part.tensors() == 0) return module;
   const bool alone = part.role == Role::attend;  // sinks: a tensor of the container itself
-  module.tensors.push_back({name + (alone ? ".sinks" : ".weight"), part.weights(), part.kind});
+  if (!part.borrowed)
+    module.tensors.push_back({name + (alone ? ".sinks" : ".weight"), part.weights(), part.kind});
   if (part.bias) module.tensors.push_back({name + ".bias", part.out, part.kind});
   return module;
 }
@@ -149,7 +152,8 @@ bool has_experts(const Model& model, std::int64_t layer) {
 
 std::int64_t window_of(const Model& model, std::int64_t layer) {
   const Attention& a = model.attention;
-  const bool full = a.full_every > 0 && (whole_layer(model, layer) + 1) % a.full_every == 0;
+  const std::int64_t place = whole_layer(model, layer) + (a.full_first ? 0 : 1);
+  const bool full = a.full_every > 0 && place % a.full_every == 0;
   return full ? 0 : a.sliding_window;
 }
 
@@ -170,9 +174,44 @@ ParameterCount count_parameters(const Model& model) {
   add_to(count, outer_parts(model), 1);
   for (const AlikeLayers& alike : alike_layers(model))
     add_to(count, layer_parts(model, alike.first), alike.count);
+  if (const auto& tower = model.tower) {
+    add_to(count, parts_before(*tower), 1);
+    add_to(count, layer_parts(layers_of(*tower), 0), tower->layers);
+    add_to(count, parts_behind(*tower), 1);
+  }
   if (model.experts && model.experts->selection_bias)
     count.buffers = expert_layers(model) * model.experts->count;
   return count;
+}
+
+// An image keeps its shape: a side is a whole number of tokens, and so is that of a tile.
+Picture picture_of(const Tower& tower, double pixels) {
+  const double patches_of_token = std::sqrt(static_cast<double>(tower.merged));
+  const double unit = static_cast<double>(tower.patch) * patches_of_token;
+  Picture picture;
+  if (tower.tile > 0) {
+    const double side =
+        std::floor(static_cast<double>(tower.tile) / static_cast<double>(tower.patch));
+    const double most = std::floor(std::sqrt(static_cast<double>(tower.most_tiles)));
+    double cuts = tower.always_cut ? most : 1;
+    // As many as half of them would be filled of (InternVL's find_closest_aspect_ratio).
+    const double tile = static_cast<double>(tower.tile * tower.tile);
+    while (!tower.always_cut && cuts < most && pixels > 0.5 * tile * (cuts + 1) * (cuts + 1))
+      ++cuts;
+    picture.tiles = cuts > 1 ? cuts * cuts + 1 : 1;
+    picture.patches = side * side + static_cast<double>(tower.classes);
+    picture.tokens = picture.tiles * std::floor(side * side / static_cast<double>(tower.merged));
+    return picture;
+  }
+  double side = std::max(1.0, std::round(std::sqrt(pixels) / unit));
+  if (tower.most_pixels > 0 && side * side * unit * unit > tower.most_pixels)
+    side = std::floor(std::sqrt(tower.most_pixels) / unit);
+  if (side * side * unit * unit < tower.least_pixels)
+    side = std::ceil(std::sqrt(tower.least_pixels) / unit);
+  picture.tokens = side * side;
+  picture.patches =
+      picture.tokens * static_cast<double>(tower.merged) + static_cast<double>(tower.classes);
+  return picture;
 }
 
 std::int64_t active_parameters(const Model& model) {

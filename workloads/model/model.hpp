@@ -47,12 +47,14 @@ struct Attention {
   bool fused_qkv = false;  // one matrix instead of three: fewer, larger tensors
   bool sinks = false;      // one learned logit per head
   enum class QkNorm : std::uint8_t { none, per_head, full_width } qk_norm = QkNorm::none;
-  std::int64_t sliding_window = 0;  // tokens a query sees; 0: all before it
-  std::int64_t full_every = 0;      // with a window: each such layer sees all; 0: none does
-  bool chunked = false;             // the window starts anew at multiples of its width
-  std::optional<Latent> latent;     // then every head has keys and values of its own
-  std::optional<Indexer> indexer;   // beside latent attention
-  std::int64_t rotary = 0;          // numbers of a head that have positions; 0: all
+  std::int64_t sliding_window = 0;   // tokens a query sees; 0: all before it
+  std::int64_t full_every = 0;       // with a window: each such layer sees all; 0: none does
+  bool full_first = false;           // the first one of them is the first layer
+  std::int64_t relative = 0;         // rows of a table of distances that scores come from as well
+  bool chunked = false;              // the window starts anew at multiples of its width
+  std::optional<Latent> latent{};    // then every head has keys and values of its own
+  std::optional<Indexer> indexer{};  // beside latent attention
+  std::int64_t rotary = 0;           // numbers of a head that have positions; 0: all
   bool gated = false;  // half of what makes queries weighs the result, number by number
 
   friend bool operator==(const Attention&, const Attention&) = default;
@@ -162,12 +164,85 @@ struct LayerKind {
 
 // A part is what a pipeline stage has of a whole model.
 struct ModelPart {
-  std::vector<std::int64_t> places;  // of its layers in the whole model; empty: where they stand
-  bool embeds = true;                // has the table that tokens are looked up in
-  bool predicts = true;              // has the last norm, the head and the loss
+  std::vector<std::int64_t> places{};  // of its layers in the whole model; empty: where they stand
+  bool embeds = true;                  // has the table that tokens are looked up in
+  bool predicts = true;                // has the last norm, the head and the loss
 
   friend bool operator==(const ModelPart&, const ModelPart&) = default;
 };
+
+// A head stands behind the last layer. One of labels makes numbers in place of words: of a text (a
+// reward, classes), or of each token.
+struct ModelHead {
+  enum class Makes : std::uint8_t { words, labels, labels_of_tokens, nothing } makes = Makes::words;
+  std::int64_t labels = 1;
+  bool bias = false;          // of labels
+  bool beside_words = false;  // the head over the vocabulary stays, and runs as well
+
+  bool has_words() const { return makes == Makes::words || beside_words; }
+  bool has_labels() const { return makes == Makes::labels || makes == Makes::labels_of_tokens; }
+
+  friend bool operator==(const ModelHead&, const ModelHead&) = default;
+};
+
+// An encoder sees a text as a whole: its tokens attend to those behind them as well. Its heads read
+// what one more matrix makes, with an activation, and a norm where words are asked for.
+struct Encoder {
+  std::int64_t segments = 0;     // rows of the table that says which of two texts a token is of
+  bool final_norm = false;       // behind the last layer; else each layer ends with one
+  bool pooler = false;           // without a head that matrix stands behind the first token
+  bool dense_bias = true;        // that matrix has a bias
+  bool norms_all = false;        // its norm stands before heads of labels as well,
+  bool dense_of_tokens = false;  // and so does it before labels of tokens
+  bool drops = false;            // dropout behind the embedding, attention and feed-forward
+
+  friend bool operator==(const Encoder&, const Encoder&) = default;
+};
+
+// A tower sees images: it cuts them into patches, runs these through layers of its own, and a
+// projector makes tokens of them, which go into the rows of the language model.
+struct Tower {
+  std::int64_t layers = 0, hidden = 0, heads = 0, head_dim = 0, width = 0;
+  bool fused_qkv = false;   // one matrix instead of three
+  bool gated = false;       // the feed-forward block
+  bool bias = true;         // of all matrices of a layer
+  bool norm_bias = true;    // norms are PyTorch's own; else they are of the kind of language models
+  bool rotary = false;      // else positions are learned
+  bool scales = false;      // the result of each block is weighed, number by number
+  std::int64_t patch = 14;  // pixels on a side
+  std::int64_t depth = 3;   // numbers of a pixel: colours, and frames
+  bool patch_bias = false;  // of the matrix that patches are multiplied with
+  std::int64_t positions = 0;                  // rows of the table of places
+  std::int64_t classes = 0;                    // tokens of no patch in front of those of a tile
+  bool norm_first = false, norm_last = false;  // before the layers, and behind them
+  std::int64_t window = 0;      // patches that attend to each other; 0: all of a tile
+  std::int64_t full_every = 0;  // with a window: each such layer attends to all
+  // Pixels on a side of a tile; 0: an image keeps its size, and is one.
+  std::int64_t tile = 0;
+  std::int64_t most_tiles = 1;  // that a large image is cut into, beside the whole at a small scale
+  bool always_cut = false;      // into so many, however small it is
+  double least_pixels = 0, most_pixels = 0;  // of an image that keeps its size
+  std::int64_t merged = 1;                   // patches that make one token
+  struct Projection {                        // in = 0: a norm
+    std::string name;
+    std::int64_t in = 0, out = 0;
+    bool bias = true;
+    std::int64_t copies = 1;  // that stand beside each other
+
+    friend bool operator==(const Projection&, const Projection&) = default;
+  };
+  std::vector<Projection> projector{};
+
+  friend bool operator==(const Tower&, const Tower&) = default;
+};
+
+// What a tower makes of an image of so many pixels, as high as it is wide.
+struct Picture {
+  double tiles = 1;
+  double patches = 0;  // of a tile, with tokens of no patch
+  double tokens = 0;   // of the image in a row
+};
+Picture picture_of(const Tower& tower, double pixels);
 
 struct Model {
   std::string name;
@@ -187,6 +262,10 @@ struct Model {
   bool head_bias = false;
   Norms norms = Norms::before;
   bool caps_logits = false;  // a tanh bounds them
+  bool scales = false;       // the result of each block is weighed, number by number
+  ModelHead head{};          // what a job asks for
+  std::optional<Encoder> encoder{};
+  std::optional<Tower> tower{};  // where images are looked at
   Attention attention;
   std::optional<Mixer> mixer;  // of the layers that do not attend
   FeedForward feed_forward;    // of the dense layers
@@ -213,6 +292,10 @@ struct Module {
   std::vector<Tensor> tensors;
 };
 
+// Returns the layers of the model, its tower's among them.
+inline std::int64_t all_layers(const Model& model) {
+  return model.layers + (model.tower ? model.tower->layers : 0);
+}
 // Returns where a layer stands in the whole model.
 std::int64_t whole_layer(const Model& model, std::int64_t layer);
 LayerKind kind_of(const Model& model, std::int64_t layer);

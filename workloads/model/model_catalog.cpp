@@ -11,6 +11,7 @@
 #include "topology/catalog.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
+#include "workloads/model/other_models.hpp"
 
 namespace stepsim {
 namespace {
@@ -82,6 +83,8 @@ std::string resolve_model(const Catalogue& data, const std::string& name) {
 }
 
 std::string unknown_id_text(const Catalogue& data, const std::string& id) {
+  if (const std::string why = why_not_modelled(data, id); !why.empty())
+    return fmt::format("\"{}\" is {}", id, why);
   const std::string& hub = data.hub();
   return fmt::format(
       "\"{}\" is neither a model of the catalogue (`stepsim list models`), nor a folder or file "

@@ -247,6 +247,19 @@ void add_moe(Parts& list, const Model& model) {
     add_matrix(list, "mlp.shared_expert_gate", Role::shared_weight, model.hidden, 1);
 }
 
+// The matrix that an encoder's head reads, which has a norm where the head makes words.
+void add_before_head(Parts& list, const Model& model) {
+  using Makes = ModelHead::Makes;
+  const Encoder& encoder = *model.encoder;
+  const Makes makes = model.head.makes;
+  const bool there = makes == Makes::words || makes == Makes::labels ||
+                     (makes == Makes::nothing ? encoder.pooler : encoder.dense_of_tokens);
+  if (!there) return;
+  add_matrix(list, "head.dense", Role::head_dense, model.hidden, model.hidden, encoder.dense_bias);
+  if (makes == Makes::words || encoder.norms_all)
+    add_vector(list, "head.norm", Role::head_norm, model.hidden, model.norm_bias);
+}
+
 }  // namespace
 
 bool in_attention(Role role) {
@@ -270,12 +283,12 @@ std::int64_t Part::weights() const {
 }
 
 std::int64_t Part::elements() const {
-  return borrowed ? 0 : copies * (weights() + (bias ? out : 0));
+  return copies * ((borrowed ? 0 : weights()) + (bias ? out : 0));
 }
 
 std::int64_t Part::tensors() const {
-  if (borrowed || out == 0) return 0;
-  return (stacked ? 1 : copies) * (bias ? 2 : 1);
+  if (out == 0) return 0;
+  return (stacked ? 1 : copies) * ((borrowed ? 0 : 1) + (bias ? 1 : 0));
 }
 
 std::vector<Part> layer_parts(const Model& model, std::int64_t layer) {
@@ -295,6 +308,8 @@ std::vector<Part> layer_parts(const Model& model, std::int64_t layer) {
   // A norm of this name stands here in all families, once behind, once before.
   if (first && behind) norm("post_attention_layernorm", Role::attention_norm);
   if (first && both) norm("post_attention_layernorm", Role::attention_result_norm);
+  if (model.scales)
+    add_vector(list, "scale_of_attention", Role::attention_result_norm, model.hidden, false);
   if (second && !behind && model.norms != Norms::once)
     norm(both ? "pre_feedforward_layernorm" : "post_attention_layernorm", Role::feed_forward_norm);
   if (kind.follows == LayerKind::Follows::experts) add_moe(list, model);
@@ -302,6 +317,8 @@ std::vector<Part> layer_parts(const Model& model, std::int64_t layer) {
     add_feed_forward(list, "mlp", model.hidden, model.feed_forward, dense_roles);
   if (second && behind) norm("post_feedforward_layernorm", Role::feed_forward_norm);
   if (second && both) norm("post_feedforward_layernorm", Role::feed_forward_result_norm);
+  if (model.scales)
+    add_vector(list, "scale_of_feedforward", Role::feed_forward_result_norm, model.hidden, false);
   return list;
 }
 
@@ -317,15 +334,75 @@ std::vector<Part> outer_parts(const Model& model) {
   if (model.part.embeds) table("model.embed_tokens", Role::embedding, model.rows_of_table());
   if (model.positions == Positions::learned && model.part.embeds)
     table("model.embed_positions", Role::positions, model.rows_of_positions());
+  if (model.encoder && model.encoder->segments > 0 && model.part.embeds)
+    table("model.embed_segments", Role::positions, model.encoder->segments);
+  if (model.attention.relative > 0 && model.part.embeds) {
+    table("model.embed_distances", Role::positions, model.attention.relative);
+    add_vector(list, "model.distances_norm", Role::embedding_norm, model.hidden, model.norm_bias);
+  }
   if (model.norms_embedding && model.part.embeds)
     add_vector(list, "model.embed_norm", Role::embedding_norm, model.hidden, model.norm_bias);
   if (model.positions == Positions::rotary) add_container(list, "model.rotary_emb");
   if (!model.part.predicts) return list;
-  add_vector(list, "model.norm", Role::final_norm, model.hidden, model.norm_bias).borrowed =
-      !model.norm_weights;
-  Part& head = table("lm_head", Role::head, model.vocabulary);
-  head.borrowed = model.tied_embeddings;
-  head.bias = model.head_bias;
+  if (!model.encoder || model.encoder->final_norm)
+    add_vector(list, "model.norm", Role::final_norm, model.hidden, model.norm_bias).borrowed =
+        !model.norm_weights;
+  if (model.encoder) add_before_head(list, model);
+  const ModelHead& asked = model.head;
+  if (asked.has_words()) {
+    Part& head = table("lm_head", Role::head, model.vocabulary);
+    head.borrowed = model.tied_embeddings;
+    head.bias = model.head_bias;
+  }
+  if (asked.has_labels()) table("score", Role::score, asked.labels).bias = asked.bias;
+  return list;
+}
+
+Model layers_of(const Tower& tower) {
+  Model model;
+  model.name = "tower";
+  model.layers = tower.layers;
+  model.hidden = tower.hidden;
+  model.attention = {.heads = tower.heads,
+                     .kv_heads = tower.heads,
+                     .head_dim = tower.head_dim,
+                     .qkv_bias = tower.bias,
+                     .output_bias = tower.bias,
+                     .fused_qkv = tower.fused_qkv,
+                     .sliding_window = tower.window,
+                     .full_every = tower.full_every};
+  model.feed_forward = {.width = tower.width, .gated = tower.gated, .bias = tower.bias};
+  model.positions = tower.rotary ? Positions::rotary : Positions::none;
+  model.norm_bias = tower.norm_bias;
+  model.scales = tower.scales;
+  model.part = {.embeds = false, .predicts = false};
+  if (tower.norm_bias) model.encoder = Encoder{};
+  return model;
+}
+
+std::vector<Part> parts_before(const Tower& tower) {
+  Parts list;
+  add_container(list, "vision");
+  add_matrix(list, "vision.patch_embed", Role::patches, tower.depth * tower.patch * tower.patch,
+             tower.hidden, tower.patch_bias);
+  if (tower.classes + tower.positions > 0)
+    add_vector(list, "vision.places", Role::places,
+               (tower.classes + tower.positions) * tower.hidden, false);
+  if (tower.norm_first)
+    add_vector(list, "vision.pre_norm", Role::tower_norm, tower.hidden, tower.norm_bias);
+  return list;
+}
+
+std::vector<Part> parts_behind(const Tower& tower) {
+  Parts list;
+  if (tower.norm_last)
+    add_vector(list, "vision.post_norm", Role::tower_norm, tower.hidden, tower.norm_bias);
+  for (const Tower::Projection& each : tower.projector) {
+    Part& part = each.in > 0
+                     ? add_matrix(list, each.name, Role::projector, each.in, each.out, each.bias)
+                     : add_vector(list, each.name, Role::projector_norm, each.out, each.bias);
+    part.copies = each.copies;
+  }
   return list;
 }
 

@@ -78,8 +78,16 @@ enum class Role : std::uint8_t {
   feed_forward_result_norm,
   feed_forward_residual,
   final_norm,
+  patches,     // of a tower: the matrix that patches are multiplied with, ...
+  places,      // ... where they stand, and tokens of no patch
+  tower_norm,  // before and behind its layers
+  projector,   // makes tokens of patches
+  projector_norm,
+  head_dense,  // before an encoder's head
+  head_norm,
   head,
-  loss,  // over logits that the head has made
+  score,  // a head of labels
+  loss,   // over logits that the head has made
 };
 
 // Returns whether the role belongs to attention, with its projections, but without the norm before
@@ -97,7 +105,7 @@ struct Part {
   TensorClass kind = TensorClass::dense;
   std::int64_t copies = 1;  // experts
   bool stacked = false;     // in one tensor for all copies
-  bool borrowed = false;    // holds no tensor: a tied head, whose is another part's; a bare norm
+  bool borrowed = false;    // holds no matrix: a tied head, whose is another part's; a bare norm
 
   bool multiplies() const;        // a token is multiplied with it, not looked up in it
   std::int64_t weights() const;   // of one copy, without bias, whoever holds them
@@ -108,5 +116,11 @@ struct Part {
 // These return the parts in calling order; experts come once, with their number.
 std::vector<Part> layer_parts(const Model& model, std::int64_t layer);
 std::vector<Part> outer_parts(const Model& model);  // beside the layers
+
+// Returns the layers of a tower as a model of that many, without table and head.
+Model layers_of(const Tower& tower);
+// These are the tower's parts before and behind its layers; the projector's are the last.
+std::vector<Part> parts_before(const Tower& tower);
+std::vector<Part> parts_behind(const Tower& tower);
 
 }  // namespace stepsim

@@ -110,7 +110,15 @@ inline constexpr auto role_facts = [] {
       RoleFacts{feed_forward_result_norm, other, between},
       RoleFacts{feed_forward_residual, other, between},
       RoleFacts{final_norm},
+      RoleFacts{patches},
+      RoleFacts{places},
+      RoleFacts{tower_norm},
+      RoleFacts{projector},
+      RoleFacts{projector_norm},
+      RoleFacts{head_dense},
+      RoleFacts{head_norm},
       RoleFacts{head},
+      RoleFacts{score},
       RoleFacts{loss},
   };
 }();

@@ -81,7 +81,7 @@ struct KeptTraffic {
 struct KnownTraffic {
   std::list<KeptTraffic> list;  // asked for last, first
 };
-constexpr std::size_t most_kept = 4;
+constexpr std::size_t most_traffics = 4;
 
 }  // namespace
 
@@ -103,7 +103,7 @@ Traffic step_traffic(const RankPart& rank, Folding folding) {
         if (auto traffic = retimed(each.traffic, each.cluster, cluster)) return std::move(*traffic);
     Traffic traffic = planned(cluster, needs, folding);
     kept.push_front({cluster, std::move(needs), std::move(traffic)});
-    if (kept.size() > most_kept) kept.pop_back();
+    if (kept.size() > most_traffics) kept.pop_back();
   }
   return kept.front().traffic;
 }

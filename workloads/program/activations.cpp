@@ -30,7 +30,8 @@ Activations::Activations(StepWriter& writer, const std::vector<Visit>& visits)
 // or is nothing.
 bool Activations::travels(const Visit& visit) const {
   return writer_.input().strategy.activation_place == Offload::cpu && !visit.frozen &&
-         visit.layer >= 0 && visit.layer < writer_.input().model.layers;
+         visit.layer >= 0 &&
+         visit.layer < static_cast<std::int64_t>(writer_.rank().units.layers.size());
 }
 
 bool Activations::first_of_layer(std::size_t visit) const {

@@ -76,9 +76,9 @@ TensorSizes sizes_of(const StepInput& input, const ModelUnits& units) {
   return sizes;
 }
 
-// Returns the shares with adapters: all elements as they are stored, in units of 16 bits, and those
-// that have gradients.
-Shares shares_with_adapters(const StepInput& input, const Mesh& mesh, const ModelUnits& units) {
+// Returns the shares where some of it is frozen: all elements as they are stored, in units of 16
+// bits, and those that have gradients.
+Shares shares_by_units(const StepInput& input, const Mesh& mesh, const ModelUnits& units) {
   Shares shares;
   for_each_unit(units, [&](const Unit& unit) {
     const bool sent = unit.kind == TensorClass::expert && sends_tokens(input.strategy);
@@ -93,7 +93,7 @@ Shares shares_with_adapters(const StepInput& input, const Mesh& mesh, const Mode
 }
 
 Shares shares_of(const StepInput& input, const Mesh& mesh, const ModelUnits& units) {
-  if (input.strategy.lora.rank > 0) return shares_with_adapters(input, mesh, units);
+  if (input.strategy.lora.rank > 0 || input.model.tower) return shares_by_units(input, mesh, units);
   const double shards = static_cast<double>(mesh.shard);
   const ParameterCount count = count_parameters(model_of_rank(input.model, input.strategy));
   const double experts = static_cast<double>(count.of(TensorClass::expert));

@@ -32,14 +32,25 @@ struct VisitList {
   }
 };
 
+// Returns whether nothing of a tower's layer is kept for a backward pass, and there is none:
+// neither it nor what stands before it is trained.
+bool runs_once(const ModelUnits& units, std::size_t layer, std::size_t unit) {
+  if (layer >= units.of_tower) return false;
+  for (std::size_t each = 0; each <= layer; ++each)
+    for (std::size_t i = 0; i < (each == layer ? unit + 1 : units.layers[each].size()); ++i)
+      if (units.layers[each][i].trained) return false;
+  return true;
+}
+
 void call_forward(VisitList& list, const ModelUnits& units, bool frozen) {
   const auto layers = static_cast<std::int16_t>(units.layers.size());
   if (units.embeds) list.call(units.embedding, -1, Phase::forward, false, frozen);
   for (const Unit& unit : units.head)
     if (!unit.borrowed.empty()) list.share(unit, units.embedding);
   for (std::int16_t layer = 0; layer < layers; ++layer)
-    for (const Unit& unit : units.layers[static_cast<std::size_t>(layer)])
-      list.call(unit, layer, Phase::forward, false, frozen);
+    for (std::size_t i = 0; i < units.layers[static_cast<std::size_t>(layer)].size(); ++i)
+      list.call(units.layers[static_cast<std::size_t>(layer)][i], layer, Phase::forward, false,
+                frozen || runs_once(units, static_cast<std::size_t>(layer), i));
   for (const Unit& unit : units.head) list.call(unit, layers, Phase::forward, false, frozen);
 }
 
@@ -84,6 +95,21 @@ void hold_graph(ModelUnits& units, const StepInput& input) {
   passing = std::max(passing, std::min(usual, 1.0) * named);
 }
 
+// Images are looked at before the rows are run.
+void put_tower(ModelUnits& units, const StepInput& input, double micro_batches) {
+  const Tower& tower = *input.model.tower;
+  units.layers = tower_units(tower, input.stack, input.strategy, input.job);
+  units.of_tower = units.layers.size();
+  for (std::size_t layer = 0; layer < units.of_tower; ++layer) {
+    std::vector<Unit>& made = units.layers[layer];
+    const auto norm = std::ranges::find(made, Role::attention_norm, &Unit::role);
+    const double given = norm->memory.gradient;
+    widen_frozen(made, input.strategy);
+    finish_layer(made, input, given, micro_batches, static_cast<std::int64_t>(layer));
+    units.alike.push_back(layer);
+  }
+}
+
 }  // namespace
 
 ModelUnits units_of(const StepInput& input, LayersWith which) {
@@ -110,6 +136,7 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
   const double layer_input = (widens_frozen(strategy) ? bytes_32 : strategy.precision.numbers) *
                              slots_between_blocks(input.job, strategy) *
                              static_cast<double>(model.hidden);
+  if (input.model.tower) put_tower(units, input, micro_batches);
   std::map<std::tuple<LayerKind, std::int64_t, bool>, std::size_t> seen;
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     const auto [first, added] = seen.try_emplace(
@@ -127,7 +154,9 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
     finish_layer(units.layers.back(), input, layer_input, micro_batches, layer);
   }
   hold_graph(units, input);
-  if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
+  for (Unit& unit : units.head)
+    if (input.model.tied_embeddings && unit.role == Role::head)
+      unit.borrowed = units.embedding.tensors;
   part_from_loss(units.head);
   for (Unit& unit : units.head) unit.memory.kept = unit.memory.saved;
   units.embedding.memory.kept = units.embedding.memory.saved;
@@ -142,7 +171,8 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
 OtherPasses other_passes(const Job& job, const ModelUnits& reference) {
   return {.reference = &reference,
           .of_reference = job.reference_passes(),
-          .without_gradients = job.scoring_passes + job.estimating_passes()};
+          .without_gradients =
+              job.scoring_passes + job.estimating_passes() + (job.cached_loss ? 1 : 0)};
 }
 
 std::vector<Visit> visits_of(const ModelUnits& units, const OtherPasses& others) {
@@ -157,10 +187,13 @@ std::vector<Visit> visits_of(const ModelUnits& units, const OtherPasses& others)
     list.call(units.head[i], layer_count, Phase::backward, true);
   for (std::int16_t layer = layer_count; layer-- > 0;) {
     const std::vector<Unit>& inside = units.layers[static_cast<std::size_t>(layer)];
-    for (const Unit& unit : inside)
-      if (unit.called_again) list.call(unit, layer, Phase::recompute, false);
+    const auto once = [&](std::size_t i) {
+      return runs_once(units, static_cast<std::size_t>(layer), i);
+    };
+    for (std::size_t i = 0; i < inside.size(); ++i)
+      if (inside[i].called_again && !once(i)) list.call(inside[i], layer, Phase::recompute, false);
     for (std::size_t i = inside.size(); i-- > 0;)
-      list.call(inside[i], layer, Phase::backward, true);
+      if (!once(i)) list.call(inside[i], layer, Phase::backward, true);
   }
   if (units.embeds) list.call(units.embedding, -1, Phase::backward, true);
   return std::move(list.visits);

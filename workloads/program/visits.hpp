@@ -17,6 +17,7 @@ struct ModelUnits {
   std::vector<std::vector<Unit>> layers;
   std::vector<std::size_t> alike;  // of each layer the first one that is like it
   std::vector<Unit> head;
+  std::size_t of_tower = 0;  // so many layers come before those of the language model
 
   const std::vector<Unit>& like(std::size_t layer) const { return layers[alike[layer]]; }
 };

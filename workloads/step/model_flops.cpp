@@ -19,6 +19,17 @@ double multiplied(const std::vector<Part>& parts, std::int64_t experts_of_token)
   return sum;
 }
 
+// Products over patches, which run backward where something is trained.
+double tower_flops(const ModelUnits& units, double passes) {
+  double sum = 0;
+  for (const Visit& visit : visits_of(units))
+    if (visit.phase == Phase::forward && visit.layer >= 0 &&
+        visit.layer < static_cast<std::int64_t>(units.of_tower))
+      for (const KernelRow& row : visit.unit->forward)
+        sum += row.flops * (visit.frozen ? 1 : passes);
+  return sum;
+}
+
 }  // namespace
 
 double multiplied_parameters(const Model& model) {
@@ -49,6 +60,7 @@ ModelFlops model_flops(const StepInput& input) {
         flops.matrices += training_passes * 2 * tokens *
                           (ranks * unit.trained_elements() - (ranks - 1) * unit.common);
   }
+  if (input.model.tower) flops.matrices += tower_flops(units_of(input), training_passes);
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     const LayerKind kind = kind_of(input.model, layer);
     if (kind.attends())

@@ -6,12 +6,25 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/base/member_words.hpp"
 #include "sim/budget.hpp"
 
 namespace stepsim {
 
-enum class Method : std::uint8_t { sft, dpo, kto, grpo };
-inline constexpr std::array<std::string_view, 4> method_names{"sft", "dpo", "kto", "grpo"};
+// Heads of labels: reward (of pairs), classify (texts), classify_tokens. Without a head texts are
+// compared (embed), and an encoder may learn words that were masked (mlm).
+enum class Method : std::uint8_t {
+  sft,
+  dpo,
+  kto,
+  grpo,
+  reward,
+  classify,
+  classify_tokens,
+  embed,
+  mlm
+};
+inline constexpr auto method_names = words_through<Method::mlm>();
 
 // Tokens of the documents that rows are made of, before they are cut to the row's length.
 struct DocumentLength {
@@ -56,6 +69,11 @@ struct Job {
   Method method = Method::sft;
   // A frozen copy runs forward too in dpo, kto and grpo, unless its results are stored.
   bool reference_model = true;
+  std::int64_t labels = 1;   // numbers that a head of labels makes of a text or of each token
+  bool label_bias = false;   // that head adds a number of its own to each
+  bool word_head = false;    // reward: the head over the vocabulary stays, and runs as well
+  std::int64_t texts = 2;    // embed: of an example, each of which is a row
+  bool cached_loss = false;  // embed: the batch of a step is compared, which runs forward before
   std::int64_t scoring_passes = 0;  // grpo: forward passes of the policy without gradients
   bool only_update = false;         // gradients are there: a step is what the optimizer does
   bool first_steps = false;         // asked for are a run's first steps, which may be slower
@@ -63,6 +81,8 @@ struct Job {
   std::int64_t micro_batch = 1;
   std::int64_t accumulation = 1;
   std::int64_t global_batch = 0;  // sequences or pairs of an optimizer step; 0: not said
+  double images = 0;              // of a row, whose tokens are among its own
+  double pixels = 640 * 480;      // of an image
   double fill = 1;                // share of token slots that hold tokens
   bool packed = true;             // rows hold several documents, one after the other
   Padding padding = Padding::row;
@@ -77,9 +97,20 @@ struct Job {
   Resuming resume;
   double budget = usual_budget;  // operations that are written for a step
 
+  // A row of the data set is two texts, of which one is better.
+  bool has_pairs() const { return method == Method::dpo || method == Method::reward; }
   // Sequences that a micro-batch runs: a preference pair is two.
-  std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }
-  bool has_reference() const { return method != Method::sft && reference_model; }
+  std::int64_t rows() const {
+    return (has_pairs() ? 2 : method == Method::embed ? texts : 1) * micro_batch;
+  }
+  bool has_labels() const { return method >= Method::reward && method <= Method::classify_tokens; }
+  bool has_reference() const {
+    return method != Method::sft && method <= Method::grpo && reference_model;
+  }
+  // Examples that a text is compared with.
+  double compared() const {
+    return static_cast<double>(micro_batch * (cached_loss ? accumulation : 1));
+  }
   // The loss is about whole answers: of a pair, or of one that was liked or not.
   bool compares_answers() const { return method == Method::dpo || method == Method::kto; }
   // kto also runs each micro-batch with answers to other prompts, to estimate a divergence: the

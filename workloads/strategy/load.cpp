@@ -8,6 +8,10 @@ namespace stepsim {
 double keys_seen(const Model& model, std::int64_t layer, double tokens) {
   const auto all_before = [](double length) { return length * (length + 1) / 2; };
   const double window = static_cast<double>(window_of(model, layer));
+  // To both sides of a token, and the token itself; at the ends of a text a side is cut.
+  if (const double side = window / 2; model.encoder)
+    return window == 0 || tokens <= side ? tokens * tokens
+                                         : tokens * (window + 1) - side * (side + 1);
   if (window == 0 || tokens <= window) return all_before(tokens);
   // A sliding window is full from its width on; a chunk knows nothing of the one before.
   if (!model.attention.chunked) return all_before(window) + (tokens - window) * window;

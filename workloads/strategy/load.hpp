@@ -18,8 +18,8 @@ struct Load {
 };
 Load load_of(const Model& model, const Job& job, std::int64_t layer);
 
-// Returns the keys that the queries of a document see in all: causal, and within the layer's
-// window.
+// Returns the keys that the queries of a document see in all: those before them, of an encoder
+// those behind them too, and within the layer's window.
 double keys_seen(const Model& model, std::int64_t layer, double tokens);
 
 // Returns the same per token over documents of all lengths; one longer than a row is cut there. If

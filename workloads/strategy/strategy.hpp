@@ -103,6 +103,13 @@ struct SequenceParallel {
   friend bool operator==(const SequenceParallel&, const SequenceParallel&) = default;
 };
 
+// These parts of a model that sees are trained; the others are frozen, as most trainers leave them.
+struct VisionKeys {
+  bool tower = false, projector = false;
+
+  friend bool operator==(const VisionKeys&, const VisionKeys&) = default;
+};
+
 struct Strategy {
   Sharding sharding = Sharding::zero3;
   Checkpointing checkpointing = Checkpointing::full;
@@ -138,6 +145,7 @@ struct Strategy {
   SequenceParallel sequence_parallel;
   PipelineParallel pipeline_parallel;
   Lora lora;
+  VisionKeys vision;
 
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };

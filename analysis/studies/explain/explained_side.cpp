@@ -116,7 +116,8 @@ ExplainedStep observe(const NamedStep& step, const Player& player) {
     if (!scenario.grpo) {
       const Prediction p = predict(scenario, Kept::run, {.player = player});
       require_end(step, p);
-      return ExplainedStep{side_of(p), path_parts(p.run.graph, p.run.trace, scenario.model.layers)};
+      return ExplainedStep{side_of(p),
+                           path_parts(p.run.graph, p.run.trace, all_layers(scenario.model))};
     }
     const GrpoPrediction p = predict_grpo(scenario, {.player = player});
     require_start(step, p);

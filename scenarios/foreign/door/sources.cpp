@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
+
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/foreign/door/source_kinds.hpp"
 #include "scenarios/foreign/door/unwrapped.hpp"
@@ -10,6 +12,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
+#include "workloads/model/other_models.hpp"
 
 namespace stepsim {
 namespace {
@@ -133,8 +136,10 @@ Document content_of(const std::string& file) {
   return document;
 }
 
-std::optional<Translation> translate_source(const Catalogue& data, const std::string& file,
-                                            Settings settings) {
+namespace {
+
+std::optional<Translation> translated(const Catalogue& data, const std::string& file,
+                                      Settings settings) {
   OpenedSource opened = open_source(data, file, settings);
   if (opened.kind->translate == nullptr) {
     for (const std::string_view key : {set_tokens_setting, set_samples_setting})
@@ -183,6 +188,26 @@ std::optional<Translation> translate_source(const Catalogue& data, const std::st
                                                        : problem;
                                           }),
                                    settings));
+  }
+}
+
+}  // namespace
+
+void refuse_diffusion(const Catalogue& data, const std::string& file) {
+  constexpr std::uintmax_t longest = 1U << 20U;
+  std::error_code failed;
+  if (const auto size = std::filesystem::file_size(file, failed); failed || size > longest) return;
+  if (const auto found = diffusion_in(data, read_text(file)))
+    throw UserError({{file, found->line, "", found->message}});
+}
+
+std::optional<Translation> translate_source(const Catalogue& data, const std::string& file,
+                                            Settings settings) {
+  try {
+    return translated(data, file, settings);
+  } catch (const UserError&) {
+    refuse_diffusion(data, file);
+    throw;
   }
 }
 

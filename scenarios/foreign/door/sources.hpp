@@ -23,4 +23,8 @@ Document content_of(const std::string& file);
 std::optional<Translation> translate_source(const Catalogue& data, const std::string& file,
                                             Settings settings);
 
+// Throws UserError with the first line that names a diffusion model or what trains these; a file
+// that cannot be read otherwise is best told so.
+void refuse_diffusion(const Catalogue& data, const std::string& file);
+
 }  // namespace stepsim

@@ -8,10 +8,10 @@
 
 #include "scenarios/foreign/table/named_machines.hpp"
 #include "scenarios/foreign/table/named_models.hpp"
-#include "scenarios/foreign/table/other_models.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/error.hpp"
 #include "topology/called.hpp"
+#include "workloads/model/other_models.hpp"
 
 namespace stepsim {
 namespace {
@@ -272,7 +272,7 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
   constexpr std::string_view kind = "model_type";
   const auto model =
       model_called(question, said, source.has(kind) ? source.one_line(kind) : std::string());
-  const bool stands_in = model && !model->how.empty() && model->files.empty();
+  const bool stands_in = model && model->how.starts_with("a stand-in");
   if (const std::string why = model && !stands_in ? "" : why_not_modelled(question.data, said);
       !why.empty()) {
     source.problem(key, fmt::format("\"{}\" is {}", said, why));

@@ -81,9 +81,9 @@ std::optional<Earlier> run_that_wrote(const std::string& name, const std::string
 }
 
 // Words of a name that mean another model than the one without them.
-constexpr std::array other_models{"mini",   "small",     "nano",     "tiny", "vl",
-                                  "vision", "omni",      "audio",    "next", "distill",
-                                  "coder",  "embedding", "reranker", "guard"};
+constexpr std::array other_models{
+    "mini", "small",   "nano",  "tiny",      "vl",       "vision", "omni",   "audio",
+    "next", "distill", "coder", "embedding", "reranker", "guard",  "albert", "multilingual"};
 
 // Reads "14b" of "phi-4-14b-sft" in parameters; 0: there is none.
 double size_in(std::string_view name) {

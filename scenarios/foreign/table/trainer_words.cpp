@@ -335,6 +335,61 @@ std::string bitsandbytes_format(std::int64_t bits, const std::string& type, bool
   return (type == "fp4" ? "fp4" : "nf4") + std::string(nested ? "" : "_single");
 }
 
+namespace {
+
+// Puts the size of images: that of COCO's, which many data sets are made of, unless the file lets
+// through smaller ones alone.
+void put_pixels(MappedSource& source, const ImageWords& words) {
+  const double most =
+      words.pixels_key.empty() ? 0 : source.number(words.pixels_key, words.most_pixels, 0, 1e9);
+  const double usual = Job{}.pixels, pixels = most > 0 ? std::min(most, usual) : usual;
+  if (!source.question().decides("job.pixels"))
+    source.put("job.pixels",
+               fmt::format("{{value: {}, low: {}, high: {}, source: sizes of images are not in the "
+                           "file}}",
+                           pixels, std::min(pixels, 224.0 * 224), most > 0 ? most : 4 * usual),
+               pixels < usual ? words.pixels_key : "", "taken");
+  if (!source.question().decides("job.images"))
+    source.result().assumptions.push_back(
+        {"images of a row",
+         fmt::format("1 of {:.0f} pixels, {:.0f} tokens", pixels,
+                     picture_of(*source.around().model->tower, pixels).tokens),
+         "the file does not say", "--set job.images=0 (text alone), --set job.pixels=N"});
+}
+
+}  // namespace
+
+void put_images(MappedSource& source, const ImageWords& words) {
+  std::vector<std::string_view> keys(words.others);
+  for (const std::string_view key : {words.tower_key, words.projector_key, words.pixels_key})
+    if (!key.empty()) keys.push_back(key);
+  std::erase_if(keys, [&](std::string_view key) { return !source.says(key); });
+  const auto& model = source.around().model;
+  if (!model || !model->tower) {
+    for (const std::string_view key : keys)
+      source.without_memory(key,
+                            "images are not counted: with them the real step is slower, 1.3 to "
+                            "2 times, and needs more memory");
+    return;
+  }
+  const Document shared = shared_words(source);
+  const bool called = std::ranges::any_of(
+      shared.root().texts("names_that_see"),
+      [&](const std::string& word) { return model->name.find(word) != std::string::npos; });
+  if (keys.empty() && !called) return;
+  const std::string_view cause = keys.empty() ? std::string_view() : keys.front();
+  const bool said = source.question().decides("job.images");
+  if (!said) source.put("job.images", "1", cause, "taken");
+  put_pixels(source, words);
+  const auto frozen = [&](std::string_view key, bool trains) {
+    return key.empty() ? !trains : source.on(key, !trains);
+  };
+  if (!frozen(words.tower_key, words.trains_tower))
+    source.put("strategy.vision.train_tower", true, words.tower_key);
+  if (!frozen(words.projector_key, words.trains_projector))
+    source.put("strategy.vision.train_projector", true, words.projector_key);
+}
+
 void put_experts(MappedSource& source, std::string_view key) {
   if (!has_experts(source)) return;
   const Document shared = shared_words(source);

@@ -3,6 +3,7 @@
 // say.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +57,18 @@ struct AdapterWords {
 std::string bitsandbytes_format(std::int64_t bits, const std::string& type = "",
                                 bool nested = true);
 void put_adapter(MappedSource& source, const AdapterWords& words);
+
+// These say something of images: keys that freeze parts of a model that sees, and the largest
+// image.
+struct ImageWords {
+  std::string_view tower_key{}, projector_key{}, pixels_key{};
+  bool trains_tower = false, trains_projector = false;  // where nothing is said
+  double most_pixels = 0;                               // likewise; 0: no bound
+  std::initializer_list<std::string_view> others{};     // keys that only rows with images have
+};
+// Puts an image in each row where the file or the name of the model says that there are any. The
+// keys are told as not modelled where the model's tower is not.
+void put_images(MappedSource& source, const ImageWords& words);
 
 // One expert after the other, or all of them, as the model's own code does it.
 void put_experts(MappedSource& source, std::string_view key);

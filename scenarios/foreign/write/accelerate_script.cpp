@@ -26,6 +26,7 @@ void say_fsdp(ForeignLines& lines) {
 // Returns the program: for preferences with a reference model, or without one, or for rows.
 std::string_view program_of(const ForeignLines& lines) {
   if (lines.is("job.method", "kto")) return "kto";
+  if (lines.is("job.method", "reward")) return "reward";
   if (!lines.is("job.method", "dpo")) return "sft";
   return lines.is("job.reference_model", "false") ? "orpo" : "dpo";
 }

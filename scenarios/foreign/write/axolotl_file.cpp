@@ -10,6 +10,7 @@ namespace stepsim {
 namespace {
 
 void say_method(ForeignLines& lines) {
+  if (lines.is("job.method", "reward")) return lines.say("reward_model", true);
   if (!lines.is("job.method", "dpo")) return;
   lines.say("rl", "dpo");
   if (lines.is("job.reference_model", "false")) lines.say("precompute_ref_log_probs", true);

@@ -43,8 +43,7 @@ std::string openrlhf_text(const Catalogue& data, const Scenario& scenario) {
   say_kernels(lines);
   say_openrlhf_saves(lines);
   lines.say_mapped();
-  const bool pairs = lines.is("job.method", "dpo"),
-             reward = pairs && lines.is("job.reference_model", "false");
+  const bool pairs = lines.is("job.method", "dpo"), reward = lines.is("job.method", "reward");
   return fmt::format("deepspeed --num_gpus {} --num_nodes {} --module openrlhf.cli.train_{}{}",
                      scenario.cluster.gpus_per_node(), scenario.cluster.nodes,
                      reward  ? "rm"

@@ -187,7 +187,8 @@ Vocabulary vocabulary_of(const Catalogue& data) {
           {"releases.deepspeed", {"0.5.10", "0.16.0", "0.17.6", "0.18.6", "0.19.7"}},
           {"strategy.pipeline_parallel.layers", {"[1, 1]", "[1, 2]", "[2, 2]", "[1, 1, 1, 1]"}},
           {"recipe", names_on(data, recipe_shelf)},
-          {"job.method", {"sft", "dpo", "kto"}},
+          {"job.method",
+           {"sft", "dpo", "kto", "reward", "classify", "classify_tokens", "embed", "mlm"}},
           {"job.num_learners_per_node", {"[1]", "[2]", "[4]", "[1, 1]"}}};
 }
 

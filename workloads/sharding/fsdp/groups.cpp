@@ -99,7 +99,8 @@ std::size_t FullyShardedGroups::group_of(const Visit& visit) {
   const Model& model = writer_.input().model;
   const bool together = keys_.root_group || model.tied_embeddings;
   const bool left = keys_.root_experts && visit.unit->kind == TensorClass::expert;
-  const bool outside = visit.layer < 0 || visit.layer >= model.layers || left;
+  const auto layers = static_cast<std::int64_t>(writer_.rank().units.layers.size());
+  const bool outside = visit.layer < 0 || visit.layer >= layers || left;
   const std::size_t layer =
       (outside && together) || left ? 0 : static_cast<std::size_t>(visit.layer + 1);
   const std::size_t place = 2 * layer + (apart(visit) || left ? 1 : 0);

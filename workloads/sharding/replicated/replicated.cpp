@@ -30,7 +30,7 @@ void flatten_groups(Setup& setup) {
   const Strategy& s = setup.strategy();
   const Shares& shares = setup.rank().shares;
   setup.at("flattening");
-  if (s.lora.rank > 0) return flatten(setup, shares.trained);
+  if (s.lora.rank > 0 || setup.rank().input.model.tower) return flatten(setup, shares.trained);
   const ParameterCount count = count_parameters(model_of_rank(setup.rank().input.model, s));
   const double vectors = static_cast<double>(count.of(TensorClass::norm));
   const double experts = sends_tokens(s) ? static_cast<double>(count.of(TensorClass::expert)) /

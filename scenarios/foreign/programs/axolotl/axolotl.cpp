@@ -36,6 +36,22 @@ struct RlMethod {
 constexpr std::array methods{RlMethod{"dpo", "dpo", true}, RlMethod{"ipo", "dpo", true},
                              RlMethod{"orpo", "dpo"},      RlMethod{"simpo", "dpo"},
                              RlMethod{"kto", "kto", true}, RlMethod{"grpo", "grpo"}};
+// A head of labels has a method without a word for `rl`.
+struct LabelMethod {
+  std::string_view key, word, scenario;
+};
+constexpr std::array label_methods{
+    LabelMethod{"reward_model", "", "reward"},
+    LabelMethod{"process_reward_model", "", "classify_tokens"},
+    LabelMethod{"model_type", "automodelforsequenceclassification", "classify"},
+    LabelMethod{"model_type", "automodelfortokenclassification", "classify_tokens"}};
+
+const LabelMethod* label_method_of(MappedSource& source) {
+  const auto said = std::ranges::find_if(label_methods, [&](const LabelMethod& each) {
+    return each.word.empty() ? source.on(each.key) : word_at(source, each.key) == each.word;
+  });
+  return said == label_methods.end() ? nullptr : &*said;
+}
 
 // Returns null for plain rows, and the first of the methods where the one that is said is not
 // known.
@@ -55,7 +71,13 @@ const RlMethod* read_axolotl_method(MappedSource& source) {
 
 // Puts the method. Its loss costs what that of pairs does, with or without a second model beside
 // the first.
-void put_method(MappedSource& source, const RlMethod* method) {
+void put_method(MappedSource& source, const RlMethod* method, const LabelMethod* labels) {
+  if (labels != nullptr) {
+    source.put("job.method", std::string(labels->scenario), labels->key);
+    if (source.says("num_labels"))
+      source.put("job.labels", source.whole("num_labels", 2, 1, 1'000'000), "num_labels");
+    return;
+  }
   if (method == nullptr) return source.put("job.method", "sft", "rl");
   source.put("job.method", std::string(method->scenario), "rl",
              method->name == method->scenario
@@ -481,13 +503,19 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   check_ranks(source, ranks);
   put_stack(source);
   const RlMethod* method = read_axolotl_method(source);
+  const LabelMethod* labels = method == nullptr ? label_method_of(source) : nullptr;
   const bool grpo = method != nullptr && method->scenario == "grpo",
-             pairs = method != nullptr && !grpo, packed = source.on("sample_packing");
+             pairs = labels != nullptr ? labels->scenario == "reward" : method != nullptr && !grpo,
+             packed = labels == nullptr && source.on("sample_packing");
   if (grpo) {
     put_grpo(source);
   } else {
-    put_method(source, method);
+    put_method(source, method, labels);
     put_job(source, packed, pairs);
+    const bool all = !source.says("adapter") && !source.on("freeze_mm_modules");
+    put_images(source, {.trains_tower = all,
+                        .trains_projector = all,
+                        .others = {"freeze_mm_modules", "image_size"}});
     put_saves(source);
   }
   const ShardingFacts sharding = put_sharding(source);
@@ -510,7 +538,7 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   }
   put_kernel_of_attention(source, packed && !grpo);
   read_plugins(source);
-  if (!grpo) put_loss(source, pairs);
+  if (!grpo && labels == nullptr) put_loss(source, pairs);
   put_adapters(source, sharding);
   if (!sharding.sharded && !whole) put_loaded_model(source);
   put_kernels_of_experts(source, sharding);

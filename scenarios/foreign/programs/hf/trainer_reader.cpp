@@ -48,10 +48,20 @@ void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
     source_.without(liger_key, "no stack has Liger's kernels beside PyTorch's own sharding");
 }
 
+std::string_view TrainerReader::method() const {
+  constexpr std::array<std::string_view, 10> names{
+      "sft", "dpo", "kto", "dpo", "grpo", "reward", "classify", "classify_tokens", "embed", "mlm"};
+  return names[static_cast<std::size_t>(program_.training)];
+}
+
 void TrainerReader::read_job(const RunWords& run) {
   const bool kto = program_.training == HfTraining::kto;
-  source_.put("job.method", kto ? "kto" : pairs() ? "dpo" : "sft", program_.method_key);
-  if (pairs()) {
+  source_.put("job.method", std::string(method()), program_.method_key);
+  const bool classifies =
+      program_.training == HfTraining::classify || program_.training == HfTraining::classify_tokens;
+  if (const std::string_view key = "num_labels"; classifies && source_.says(key))
+    source_.put("job.labels", source_.whole(key, 2, 1, 1'000'000), key);
+  if (pairs() && !wordless()) {
     const bool stored = source_.on("precompute_ref_log_probs", run.stores_reference);
     source_.put("job.reference_model", (program_.training == HfTraining::dpo || kto) && !stored,
                 stored ? "precompute_ref_log_probs" : program_.method_key);
@@ -59,15 +69,46 @@ void TrainerReader::read_job(const RunWords& run) {
       source_.without("precompute_ref_log_probs",
                       "the pass that stores the reference's results comes before the first step");
   }
-  source_.put("job.sequence", source_.whole(program_.length_key, program_.length, 1, most_tokens),
+  source_.put("job.sequence", source_.whole(program_.length_key, usual_length(), 1, most_tokens),
               program_.length_key);
-  packed_ = !pairs() && source_.on(program_.packing_key, program_.packs);
+  packed_ =
+      program_.training == HfTraining::sft && source_.on(program_.packing_key, program_.packs);
   source_.put("job.packing", packed_, program_.packing_key);
-  source_.put("job.micro_batch", source_.whole(hf_rows_key, program_.rows, 1, most_rows),
-              hf_rows_key);
-  source_.put("job.gradient_accumulation",
-              source_.whole(hf_batches_key, program_.batches, 1, most_rows), hf_batches_key);
+  if (program_.training == HfTraining::embed) put_texts();
+  std::int64_t rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows),
+               batches = source_.whole(hf_batches_key, program_.batches, 1, most_rows);
+  std::string_view rows_key = hf_rows_key;
+  // A loss that caches runs a batch in pieces, each forward twice.
+  if (const std::int64_t piece = source_.whole("mini_batch_size", 32, 1, most_rows);
+      source_.on("cached_loss") && piece < rows) {
+    if (rows % piece != 0)
+      source_.problem("mini_batch_size",
+                      fmt::format("{} does not divide the {} rows of {}", piece, rows, rows_key));
+    batches *= rows / piece;
+    rows = piece;
+    rows_key = "mini_batch_size";
+  }
+  source_.put("job.micro_batch", rows, rows_key);
+  source_.put("job.gradient_accumulation", batches, hf_batches_key);
   read_length(run);
+}
+
+// sentence_transformers/trainer.py: each column of the data set is a text of the example.
+void TrainerReader::put_texts() {
+  const bool triplets = source_.says("texts");
+  source_.put("job.texts", source_.whole("texts", 2, 2, 64), triplets ? "texts" : "");
+  if (source_.on("cached_loss")) source_.put("job.cached_loss", true, "cached_loss");
+  if (!triplets)
+    source_.result().assumptions.push_back({"texts of an example", "2, a pair",
+                                            "the data set says how many columns there are",
+                                            "--set job.texts=3"});
+}
+
+// Encoders are cut where their positions end, and long ones where most are.
+std::int64_t TrainerReader::usual_length() const {
+  const auto& model = source_.around().model;
+  constexpr std::int64_t usual = 512;
+  return model && model->encoder ? std::min(model->longest_sequence, usual) : program_.length;
 }
 
 void TrainerReader::read_sharding() {

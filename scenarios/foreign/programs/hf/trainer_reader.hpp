@@ -18,7 +18,18 @@ inline constexpr std::string_view hf_rows_key = "per_device_train_batch_size",
                                   hf_batches_key = "gradient_accumulation_steps";
 
 // `alone` learns from pairs without a reference model.
-enum class HfTraining : std::uint8_t { sft, dpo, kto, alone, reward, grpo };
+enum class HfTraining : std::uint8_t {
+  sft,
+  dpo,
+  kto,
+  alone,
+  grpo,
+  reward,
+  classify,
+  classify_tokens,
+  embed,
+  mlm
+};
 
 // This is what a program over the trainer says in words of its own.
 struct TrainerProgram {
@@ -69,7 +80,15 @@ class TrainerReader {
   bool grpo() const { return program_.training == HfTraining::grpo; }
   bool packed() const { return packed_; }
   // Pairs, or answers that were liked or not.
-  bool pairs() const { return program_.training != HfTraining::sft; }
+  bool pairs() const {
+    return program_.training != HfTraining::sft && program_.training < HfTraining::classify;
+  }
+  // Its head has no loss over the vocabulary, or there is none.
+  bool wordless() const {
+    return program_.training >= HfTraining::reward && program_.training <= HfTraining::embed;
+  }
+  // Where rows are cut that nobody says.
+  std::int64_t usual_length() const;
 
   // Reads model, machine and stack.
   void read_surroundings(bool liger, std::string_view liger_key);
@@ -83,6 +102,8 @@ class TrainerReader {
   Translation finish() { return source_.finish(); }
 
  private:
+  std::string_view method() const;
+  void put_texts();
   void read_loaded();
   TrlGrpoWords grpo_words();
   ShardingFacts put_own_fsdp(const std::string& strategy);

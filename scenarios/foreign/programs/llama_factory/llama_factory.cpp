@@ -74,7 +74,12 @@ void read_factory_kernels(TrainerReader& reader, bool liger) {
     source.put_precision(source.says("fp8_backend") ? "fp8_backend" : "fp8", backend);
     if (narrow) reader.read_narrow_gather("fp8_enable_fsdp_float8_all_gather");
   }
-  if (reader.pairs())
+  if (reader.wordless()) {
+    // model/loader.py and trl's modeling_value_head.py: a head of one number with a bias stands
+    // beside the model's own, which runs as well.
+    source.put("job.word_head", true, "stage", "the model's own head runs beside that of rewards");
+    source.put("job.label_bias", true, "stage");
+  } else if (reader.pairs())
     source.put("strategy.cross_entropy", "logits", "stage", "of pairs, over all logits in 32 bits");
   else
     source.put("strategy.cross_entropy", liger ? "fused" : "logits", "enable_liger_kernel");
@@ -136,6 +141,12 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
   const bool liger = words.on("enable_liger_kernel");
   reader.read_surroundings(liger, "enable_liger_kernel");
   reader.read_job();
+  // hparams/model_args.py and finetuning_args.py: larger images are made so small.
+  put_images(words, {.tower_key = "freeze_vision_tower",
+                     .projector_key = "freeze_multi_modal_projector",
+                     .pixels_key = "image_max_pixels",
+                     .most_pixels = 768 * 768,
+                     .others = {"image_min_pixels"}});
   reader.read_sharding();
   reader.read_checkpointing("disable_gradient_checkpointing",
                             !words.on("disable_gradient_checkpointing"));

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -14,6 +16,9 @@ namespace {
 HfTraining swift_training_of(const SourceQuestion& question, const Document& document) {
   const Table root = document.root();
   const bool rlhf = question.launch != nullptr && question.launch->program.ends_with("rlhf");
+  const std::string task = in_small_letters(root.text_or("task_type", ""));
+  if (task == "seq_cls" || task == "reranker") return HfTraining::classify;
+  if (task == "embedding") return HfTraining::embed;
   if (!rlhf && !root.has("rlhf_type")) return HfTraining::sft;
   const std::string type = root.text_or("rlhf_type", "dpo");
   const std::vector<std::string> known{"dpo", "orpo", "simpo", "kto", "cpo", "rm", "grpo"};
@@ -82,7 +87,7 @@ void read_swift_kernels(TrainerReader& reader, bool liger) {
   else
     source.put("strategy.attention", "sdpa", "attn_impl", "PyTorch's own is the models' usual one");
   put_swift_sequence(source);
-  if (reader.grpo()) return;
+  if (reader.grpo() || reader.wordless()) return;
   if (reader.pairs())
     source.put("strategy.cross_entropy", "logits_16", "rlhf_type", "of pairs, over all logits");
   else
@@ -94,6 +99,17 @@ std::int64_t swift_batches(const SourceQuestion& question, const Document& sourc
   const std::int64_t rows = source.root().integer_or(hf_rows_key, 1, 1, most_rows),
                      gpus = std::max<std::int64_t>(1, gpus_of(question).gpus);
   return std::max<std::int64_t>(1, (16 + rows * gpus - 1) / (rows * gpus));
+}
+
+// qwen_vl_utils takes the bound of an image's pixels from the environment.
+double most_pixels_of(const SourceQuestion& question) {
+  if (question.launch == nullptr) return 0;
+  const auto said = question.launch->environment.find("MAX_PIXELS");
+  double pixels = 0;
+  if (said == question.launch->environment.end()) return pixels;
+  const std::string& text = said->second.text;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), pixels);
+  return read.ec == std::errc() ? pixels : 0;
 }
 
 }  // namespace
@@ -120,6 +136,11 @@ Translation translate_ms_swift(const SourceQuestion& question, const Document& s
         "at most 2048 long");
   reader.read_surroundings(liger, "use_liger_kernel");
   reader.grpo() ? reader.read_grpo() : reader.read_job();
+  if (!reader.grpo())
+    put_images(words, {.tower_key = "freeze_vit",
+                       .projector_key = "freeze_aligner",
+                       .pixels_key = "max_pixels",
+                       .most_pixels = most_pixels_of(question)});
   reader.read_sharding();
   reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing", true));
   if (!reader.grpo())

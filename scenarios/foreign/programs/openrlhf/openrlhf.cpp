@@ -18,12 +18,10 @@ struct OpenRlhfTraining {
   std::string_view program, method;
   bool reference = false;
   int epochs = 1;  // its default
-  std::string_view remark{};
 };
 constexpr std::array trainings{OpenRlhfTraining{"openrlhf.cli.train_sft", "sft", false, 2},
                                OpenRlhfTraining{"openrlhf.cli.train_dpo", "dpo", true},
-                               OpenRlhfTraining{"openrlhf.cli.train_rm", "dpo", false, 1,
-                                                "pairs, as dpo runs them, without a reference"}};
+                               OpenRlhfTraining{"openrlhf.cli.train_rm", "reward"}};
 
 class OpenRlhfReader {
  public:
@@ -31,7 +29,8 @@ class OpenRlhfReader {
       : question_(question), source_(question, source, "OpenRLHF", table) {}
 
   Translation read(const OpenRlhfTraining& training) {
-    pairs_ = training.method == "dpo";
+    labels_ = training.method == "reward";
+    pairs_ = training.method == "dpo" || labels_;
     assume_model(question_, source_.root(), key("pretrain"), source_.result());
     assume_machine(question_, source_.root(), source_.result(), gpus_of(question_));
     source_.look_around();
@@ -236,10 +235,8 @@ class OpenRlhfReader {
   }
 
   void read_job(const OpenRlhfTraining& training) {
-    source_.put("job.method", std::string(training.method), "", std::string(training.remark));
-    if (pairs_) source_.put("job.reference_model", training.reference, "");
-    if (training.program.ends_with("rm"))
-      source_.note("the head of a reward model has one number; that of the model is counted");
+    source_.put("job.method", std::string(training.method), "");
+    if (pairs_ && !labels_) source_.put("job.reference_model", training.reference, "");
     source_.put("job.sequence", whole("max_len", 2048, 1 << 24), key("max_len"));
     source_.put("job.micro_batch", whole("micro_train_batch_size", 8, most_rows),
                 key("micro_train_batch_size"));
@@ -317,9 +314,10 @@ class OpenRlhfReader {
                   flash                   ? ""
                   : on("packing_samples") ? "needs it"
                                           : "the usual one");
-    source_.put("strategy.cross_entropy", "logits", "",
-                "log-probabilities are taken from logits in 32 bits");
-    if (liger)
+    if (!labels_)
+      source_.put("strategy.cross_entropy", "logits", "",
+                  "log-probabilities are taken from logits in 32 bits");
+    if (liger && !labels_)
       source_.note("the trainer takes logits, so that Liger's kernel of the loss is not called");
     put_experts(source_, "");
   }
@@ -364,6 +362,7 @@ class OpenRlhfReader {
   MappedSource source_;
   ShardingFacts sharding_{};
   bool pairs_ = false;
+  bool labels_ = false;  // a head of one number
   bool reinforces_ = false;
 };
 

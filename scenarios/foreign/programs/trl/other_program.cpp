@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "scenarios/foreign/table/other_models.hpp"
 #include "scenarios/foreign/text/python_values.hpp"
+#include "workloads/model/other_models.hpp"
 
 namespace stepsim {
 
@@ -13,8 +13,7 @@ std::string other_training_in(const Catalogue& data, std::string_view text,
   std::string found;
   for (const PythonCall& call : calls_in(program, [](const std::string& name) {
          return name == "from_pretrained" || name == "SentenceTransformer" ||
-                name == "CrossEncoder" || name == "SentenceTransformerTrainer" ||
-                name == "DiffusionPipeline";
+                name == "CrossEncoder" || name == "DiffusionPipeline";
        })) {
     if (call.name.find("ForCausalLM") != std::string::npos ||
         call.name.find("LanguageModel") != std::string::npos)

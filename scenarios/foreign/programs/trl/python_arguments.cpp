@@ -48,6 +48,15 @@ std::optional<std::string> yaml_of(const PythonValue& value) {
   return std::nullopt;
 }
 
+// Returns what the model's class has a head of labels for; "": it has none.
+std::string_view labels_of(const PythonCall& call) {
+  const auto has = [&](std::string_view word) { return call.name.find(word) != std::string::npos; };
+  return has("ForSequenceClassification") ? "texts"
+         : has("ForTokenClassification")  ? "tokens"
+         : has("ForMaskedLM")             ? "words"
+                                          : "";
+}
+
 }  // namespace
 
 std::string last_part_of(const std::string& name) {
@@ -166,15 +175,14 @@ std::vector<PythonCall> PythonArguments::live_calls() {
 
 void PythonArguments::add_calls() {
   std::vector<PythonCall> calls = live_calls();
-  // Models come before trainers, which may name the same.
+  // Models come before trainers, which may name the same, and what writes before what judges it.
+  std::stable_partition(calls.begin(), calls.end(),
+                        [](const PythonCall& call) { return labels_of(call).empty(); });
   std::stable_partition(calls.begin(), calls.end(),
                         [&](const PythonCall& call) { return !is_trainer(call); });
   // Such a loop goes through all layers, and takes what multiplies.
   finds_matrices_ = std::ranges::any_of(
       calls, [](const PythonCall& call) { return last_part_of(call.name) == "named_modules"; });
-  rewards_ = std::ranges::any_of(calls, [&](const PythonCall& call) {
-    return last_part_of(call.name).ends_with("RewardTrainer");
-  });
   for (const PythonCall& call : calls) add(call);
   if (trainer_.empty()) add_loop(calls);
   if (trainer_.empty() && unread_) throw UserError({*unread_});
@@ -189,7 +197,13 @@ void PythonArguments::add_calls() {
 
 void PythonArguments::add(const PythonCall& call) {
   const std::string name = last_part_of(call.name);
-  if (name == "from_pretrained") return add_model(call);
+  if (name == "from_pretrained" || name == "SentenceTransformer" || name == "CrossEncoder")
+    return add_model(call);
+  if (name.starts_with("Cached") && name.ends_with("Loss")) {
+    put_text("cached_loss", "true", line_of(call, call.line));
+    return add_keywords(call, "");
+  }
+  if (name == "TripletLoss") return put_text("texts", "3", line_of(call, call.line));
   if (name == "LoraConfig" || name == "AdaLoraConfig" || name == "get_peft_model")
     return add_adapter(call);
   if (is_listed("other_adapters", name)) {
@@ -273,9 +287,15 @@ void PythonArguments::add_model(const PythonCall& call) {
       put_text("use_peft", "true", line_of(call, call.line));
     return;
   }
-  const bool reward = rewards_ && call.name.find("ForSequenceClassification") != std::string::npos;
-  if ((!fast && !causal && !reward) || model_) return;
+  const std::string_view labels = labels_of(call);
+  const std::string name = last_part_of(call.name);
+  const bool whole = name == "SentenceTransformer" || name == "CrossEncoder";
+  if ((!fast && !causal && !whole && labels.empty()) || model_) return;
   model_ = true;
+  for (const std::string_view word : {"ForConditionalGeneration", "ImageTextToText", "Vision"})
+    if (call.name.find(word) != std::string::npos)
+      put_text("sees", "true", line_of(call, call.line));
+  if (!labels.empty()) put_text("labels_of", yaml_quoted(labels), line_of(call, call.line));
   if (fast)
     put_text("unsloth",
              call.name.find("FastLanguageModel") == std::string::npos ? "\"all\"" : "true",
@@ -297,6 +317,7 @@ void PythonArguments::add_model(const PythonCall& call) {
                     .guard = call.guard},
                    "");
   }
+  if (name == "CrossEncoder") put_text("num_labels", "1", line_of(call, call.line));
 }
 
 void PythonArguments::add_adapter(const PythonCall& call) {

@@ -76,7 +76,7 @@ class PythonArguments {
   std::string trainer_{}, known_{};
   int trainer_line_ = 0;
   std::int64_t devices_ = 0;
-  bool model_ = false, settings_ = false, loop_ = false, finds_matrices_ = false, rewards_ = false,
+  bool model_ = false, settings_ = false, loop_ = false, finds_matrices_ = false,
        of_transformers_ = false, adapters_off_ = false;
   std::optional<Problem> unread_{};  // of a trainer that nothing is known of
 };

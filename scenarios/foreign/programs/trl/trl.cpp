@@ -36,7 +36,8 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   if (source.on("activation_offloading") || elsewhere)
     source.put("strategy.offload.activations", "cpu",
                elsewhere ? unsloth_key : "activation_offloading");
-  if (reader.grpo()) return;  // probabilities of tokens are found as the stack does it
+  // Probabilities of tokens are found as the stack does it, and a head of labels has none.
+  if (reader.grpo() || reader.wordless()) return;
   const std::string loss = source.text("loss_type");
   const bool fused = liger || source.on("use_liger_loss");
   if (reader.pairs()) {
@@ -185,7 +186,8 @@ void read_trl_adapter(TrainerReader& reader) {
 }
 
 // Tells what is not known of a program of somebody's own.
-void tell_program(MappedSource& source, bool plain, bool older) {
+void tell_program(TrainerReader& reader, bool plain, bool older) {
+  MappedSource& source = reader.source();
   std::vector<Assumption>& assumptions = source.result().assumptions;
   if (source.says("unknown_trainer"))
     assumptions.push_back(
@@ -194,7 +196,7 @@ void tell_program(MappedSource& source, bool plain, bool older) {
          "the settings that it changes by --set"});
   if (plain && !source.says(older ? "max_seq_length" : "max_length") &&
       !source.question().decides("job.sequence"))
-    assumptions.push_back({"where rows are cut", "1024 tokens",
+    assumptions.push_back({"where rows are cut", fmt::format("{} tokens", reader.usual_length()),
                            "the program does not say, and its trainer cuts nothing",
                            "--set max_length=N"});
 }
@@ -222,7 +224,11 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
   reader.read_surroundings(liger, "use_liger_kernel");
   append(words.result().assumptions, std::move(assumptions));
   grpo ? reader.read_grpo() : reader.read_job();
-  tell_program(words, method.plain, older);
+  // Nothing of a model is frozen unless adapters are.
+  const bool whole = !words.on("use_peft");
+  if (!grpo)
+    put_images(words, {.trains_tower = whole, .trains_projector = whole, .others = {"sees"}});
+  tell_program(reader, method.plain, older);
   reader.read_sharding();
   // TRL has it on unless it is told otherwise, the trainer below it off.
   const std::string of_unsloth = checkpoints_as_unsloth(words);

@@ -19,18 +19,28 @@ struct MethodName {
   HfTraining training;
 };
 // Longer names stand before those that they hold.
-constexpr std::array trainer_methods{
-    MethodName{"orpo", HfTraining::alone},    MethodName{"grpo", HfTraining::grpo},
-    MethodName{"cpo", HfTraining::alone},     MethodName{"dpo", HfTraining::dpo},
-    MethodName{"kto", HfTraining::kto},       MethodName{"simpo", HfTraining::alone},
-    MethodName{"reward", HfTraining::reward}, MethodName{"sft", HfTraining::sft}};
+constexpr std::array trainer_methods{MethodName{"orpo", HfTraining::alone},
+                                     MethodName{"grpo", HfTraining::grpo},
+                                     MethodName{"cpo", HfTraining::alone},
+                                     MethodName{"dpo", HfTraining::dpo},
+                                     MethodName{"kto", HfTraining::kto},
+                                     MethodName{"simpo", HfTraining::alone},
+                                     MethodName{"reward", HfTraining::reward},
+                                     MethodName{"prm", HfTraining::classify_tokens},
+                                     MethodName{"sentencetransformer", HfTraining::embed},
+                                     MethodName{"crossencoder", HfTraining::classify},
+                                     MethodName{"run_mlm", HfTraining::mlm},
+                                     MethodName{"run_glue", HfTraining::classify},
+                                     MethodName{"run_classification", HfTraining::classify},
+                                     MethodName{"run_ner", HfTraining::classify_tokens},
+                                     MethodName{"sft", HfTraining::sft}};
 constexpr std::array methods_not_read{"rloo", "ppo", "gkd", "online", "nash", "xpo", "bco"};
 
 [[noreturn]] void refuse_method(const SourceQuestion& question, int line, std::string_view key,
                                 const std::string& said) {
   throw UserError({{question.file, line, std::string(key),
                     fmt::format("{} is not read yet; expected a training by sft, dpo, kto, orpo, "
-                                "cpo, grpo or of a reward model",
+                                "cpo, grpo or of a reward model (reward, prm)",
                                 said)}});
 }
 
@@ -100,9 +110,19 @@ std::optional<ToldMethod> method_of_keys(const SourceQuestion& question, const T
   return std::nullopt;
 }
 
+// The trainer of transformers learns what the class of its model has a head for.
+HfTraining training_of_class(const Table& source) {
+  const std::string head = source.text_or("labels_of", "");
+  return head == "texts"    ? HfTraining::classify
+         : head == "tokens" ? HfTraining::classify_tokens
+         : head == "words"  ? HfTraining::mlm
+                            : HfTraining::sft;
+}
+
 // A trainer of transformers itself learns from rows.
 bool is_plain_trainer(const std::string& program) {
   return program == "Trainer" || program == "Seq2SeqTrainer" || program == own_loop ||
+         program == "SentenceTransformerTrainer" || program == "CrossEncoderTrainer" ||
          program.ends_with("(Trainer)") || program.ends_with("(Seq2SeqTrainer)");
 }
 
@@ -119,11 +139,12 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
   const bool loop = program == own_loop;
   refuse_others(question, program.empty() || loop ? question.file : program);
   if (const auto* method = program.empty() ? nullptr : method_in(program))
-    return {method->training, "", is_plain_trainer(program)};
+    return {method->training, "", method->name.starts_with("run_") || is_plain_trainer(program)};
   if (const auto* method = loop ? method_in(question.file) : nullptr;
       method != nullptr && method->training != HfTraining::grpo)
     return {method->training, "", true};
-  if (is_plain_trainer(program)) return {.plain = true};
+  if (is_plain_trainer(program) || (question.own_program && source.has("labels_of")))
+    return {training_of_class(source), source.has("labels_of") ? "labels_of" : "", true};
   const auto assume = [&](std::string_view taken, std::string why) {
     assumptions.push_back({"method", std::string(taken), std::move(why),
                            fmt::format("--set job.method={}", taken == "sft" ? "dpo" : "sft")});

@@ -301,19 +301,18 @@ TEST_CASE("what trains nothing that is modelled is named", "[scenarios][sources]
   says("job.yaml", "apiVersion: v1\n{{- if .Values.on }}\nkind: Job\n{{- end }}\n",
        "job.yaml:2: is a template");
   says("own.py",
-       "model = AutoModelForSequenceClassification.from_pretrained('google/bert-base')\n"
+       "model = AutoModelForSequenceClassification.from_pretrained('google/electra-base')\n"
        "trainer = Trainer(model=model, args=TrainingArguments(bf16=True))\n",
-       "line 1: that is a classifier");
+       "is an encoder that is not in the catalogue");
   says("own.py",
        "model = SentenceTransformer('own/base')\ntrainer = SentenceTransformerTrainer(model)\n",
-       "an embedding model");
+       "\"own/base\" is neither in the catalogue");
   says("own.py",
        "model = AutoModelForSeq2SeqLM.from_pretrained('google/flan-t5-base')\n"
        "trainer = Seq2SeqTrainer(model=model, args=Seq2SeqTrainingArguments(bf16=True))\n",
        "an encoder with a decoder");
-  says("own.yaml",
-       "model_name_or_path: google-bert/bert-base-uncased\nper_device_train_batch_size: 2\n",
-       "is an encoder, and encoders are not modelled");
+  says("own.yaml", "model_name_or_path: google-t5/t5-base\nper_device_train_batch_size: 2\n",
+       "is an encoder with a decoder, and these are not modelled");
   says("own.yaml", "colour: red\nsize: 3\n", "a task of SkyPilot, a job of Kubernetes");
 }
 
