@@ -30,7 +30,7 @@ plant(cli/options.hpp 1 "#include <boost/program_options.hpp>\n" "a header may n
 plant(analysis/metrics.cpp 1 "#include \"sim/engine/own/replay.hpp\"\n" "may simulate")
 plant(sim/base.hpp 2 "struct Base {\n  virtual void run();\n};\n" "no `virtual`")
 plant(sim/heap.cpp 1 "int* p = new int;\n" "no `new i`")
-plant(sim/shared.cpp 1 "std::shared_ptr<int> p;\n" "no `shared_ptr`")
+plant(sim/shared.cpp 1 "std::shared_ptr<int> p;\n" "no `shared_ptr<i`")
 plant(cli/leave.cpp 1 "void f() { std::exit(1); }\n" "no `exit")
 plant(sim/dice.cpp 4 "/* a\n   long\n   comment */\nint i = rand();\n" "no `rand")
 plant(analysis/now.cpp 1 "auto t = std::chrono::system_clock::now();\n" "no `system_clock`")

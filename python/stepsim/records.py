@@ -1697,6 +1697,89 @@ RowsResult = TypedDict(
     total=False,
 )
 
+AnchoredRowsFamilies = TypedDict(
+    "AnchoredRowsFamilies",
+    {
+        "name": "str",  # anchored on one row in turn
+        "rows": "float",  # rows
+        "median_abs_error": "float",  # median |error|
+        "anchored_median_abs_error": "float",  # anchored
+        "p90_abs_error": "float",  # 90 %
+        "anchored_p90_abs_error": "float",  # anchored
+        "held": "float",  # in the interval
+        "anchored_held": "float",  # anchored
+        "width": "float",  # width of it
+    },
+    total=False,
+)
+
+AnchoredRowsResult = TypedDict(
+    "AnchoredRowsResult",
+    {
+        "families": "list[AnchoredRowsFamilies]",  # then all of them
+    },
+    total=False,
+)
+
+AnchorMoved = TypedDict(
+    "AnchorMoved",
+    {
+        "name": "str",  # constant that moved
+        "from": "str",  # catalogue
+        "to": "str",  # anchored
+        "place": "float",  # place in its range
+    },
+    total=False,
+)
+
+AnchorResult = TypedDict(
+    "AnchorResult",
+    {
+        "title": "str",  # of the run
+        "said": "str",  # in words
+        "from": "list[Any]",  # what the logs say
+        "measured_s": "float | None",  # step of the run
+        "measured_memory_bytes": "float | None",  # of a GPU in the run
+        "stated_s": "float",  # step as the catalogue has it
+        "anchored_s": "float",  # the same step, anchored
+        "interval_s": "list[float]",  # 8 of 10 draws before
+        "anchored_interval_s": "list[float]",  # and after
+        "draws": "float",  # of the constants
+        "effective_draws": "float",  # so many of one weight say as much
+        "moved": "list[AnchorMoved]",  # constants that moved by more than luck, the one that moves the step most first
+    },
+    total=False,
+)
+
+DiagnosisSuspects = TypedDict(
+    "DiagnosisSuspects",
+    {
+        "name": "str",  # of the fault's file; empty: nothing is wrong
+        "says": "str",  # what may be wrong
+        "probability": "float",  # how likely
+        "step_time_s": "float",  # step
+        "memory_bytes": "float",  # memory
+        "busy": "float",  # GPU busy
+        "evidence": "list[Any]",  # words of the logs that speak for it
+        "test": "str",  # that tells it apart
+        "shows": "str",  # what the test shows then
+        "cure": "str",  # what to do
+    },
+    total=False,
+)
+
+DiagnosisResult = TypedDict(
+    "DiagnosisResult",
+    {
+        "measured_s": "float | None",  # step of the run
+        "measured_memory_bytes": "float | None",  # of a GPU in the run
+        "measured_busy": "float | None",  # share of the time that nvidia-smi saw a kernel
+        "measured_spread": "float | None",  # ln of long over short lines, of eight in ten
+        "suspects": "list[DiagnosisSuspects]",  # the likeliest first
+    },
+    total=False,
+)
+
 CollectiveRows = TypedDict(
     "CollectiveRows",
     {

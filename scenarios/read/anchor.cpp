@@ -59,7 +59,7 @@ std::vector<std::string> usual_files(const Catalogue& data) {
   for (const std::string& folder : data.places(anchors_folder))
     if (std::filesystem::is_directory(folder))
       for (const std::string& name : names_in_folder(folder))
-        if (name.ends_with(anchor_ending)) files.push_back(folder + "/" + name);
+        if (name.ends_with(anchor_ending)) files.push_back(fmt::format("{}/{}", folder, name));
   return files;
 }
 

@@ -18,8 +18,10 @@ std::uint64_t hash(std::uint64_t seed, std::string_view name) {
 const WeightedDraws::One& taken(const Draw& draw) {
   const std::vector<WeightedDraws::One>& all = draw.after->draws;
   double left = (draw.sample + 0.5) / draw.of;
-  for (const WeightedDraws::One& one : all)
-    if ((left -= one.weight) < 0) return one;
+  for (const WeightedDraws::One& one : all) {
+    left -= one.weight;
+    if (left < 0) return one;
+  }
   return all.back();
 }
 

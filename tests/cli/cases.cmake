@@ -60,7 +60,7 @@ cli("help of every command"
   SHELL "set -- @BUILD@/stepsim; for command in ${listed}; do
       \"$@\" $command --help >said || exit; head -n 1 said | grep -q \"^usage: stepsim $command\" && grep -q '^examples:' said ||
         { echo \"no good help of $command\"; exit 9; }
-      echo $command; done | wc -l" OUTPUT "^1[0-9]\n$")
+      echo $command; done | wc -l" OUTPUT "^2[0-9]\n$")
 cli("help in an unknown form" ARGS --help=html CODE 2 ERROR "--help: expected nothing, man, bash or zsh, found \"html\"")
 cli("help of a command in an unknown form" ARGS run --help=html CODE 2
   ERROR "--help: expected nothing, man, bash or zsh, found \"html\"")

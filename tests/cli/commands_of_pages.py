@@ -30,6 +30,12 @@ for name in ("train.yaml", "qwen3-sft.yaml", "qwen3-sft.8xMI300.yaml"):
     shutil.copy(tests / "axolotl/small-sft.8xMI300.yaml", folder / name)
 for name in ("small_zero3.json", "zero3.json", "zero3_bf16.json"):
     shutil.copy(tests / "axolotl/small_zero3.json", folder / name)
+for name in ("lora8b.yml", "other.yml", "next.yml"):
+    shutil.copy(tests / "axolotl/small-sft.8xMI300.yaml", folder / name)
+for name in ("train.log", "other.log"):
+    (folder / name).write_text("120/1000 [04:00<30:00,  2.00s/it]\n")
+(folder / "smi.csv").write_text("memory.used [MiB], utilization.gpu [%]\n30000 MiB, 80 %\n")
+(folder / "nccl.log").write_text("NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM\n")
 shutil.copy(tests / "scripts/pair.openrlhf.sh", folder / "train.sh")
 (folder / "runs").mkdir()
 (folder / "my-claims.yaml").write_text(block_of("claims.md", "claims:"))

@@ -76,7 +76,7 @@ function(other_script name text error)
 endfunction()
 other_script("no launch" "#!/bin/bash\\necho train\\n" ": is a shell script that starts no training; it was read, not run")
 other_script("another program" "A=1\\npython serve.py --port 1\\n"
-  ":2: the script starts serve.py of line 2, which is no training of axolotl, openrlhf, megatron, slime, verl, verl-sft, nemo-rl, open-instruct-tuning, open-instruct, llm-foundry, torchtune, torchtitan, llama-factory, llama-factory-v1, ms-swift, megatron-swift or trl")
+  ":2: the script starts serve.py of line 2, which is no training of axolotl, openrlhf, autotrain, slime, megatron, verl, verl-sft, nemo-rl, open-instruct-tuning, open-instruct, llm-foundry, torchtune, torchtitan, llama-factory, llama-factory-v1, ms-swift, megatron-swift or trl")
 other_script("a training that is not read" "python -m openrlhf.cli.train_kd --pretrain x\\n"
   ":1: openrlhf.cli.train_kd is not read yet; expected openrlhf.cli.train_ppo_ray, openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 
@@ -177,7 +177,7 @@ copy_refused("a Python file without a trainer" sft.trl.py own.py "SFTTrainer(|tr
 copy_refused("a Python file with a bracket that is never closed" sft.trl.py own.py "return PER_DEVICE_BATCH_SIZE, steps|return (PER_DEVICE_BATCH_SIZE, steps"
   ":18: a bracket that begins here is never closed")
 copy_refused("a method of TRL that is not read" trl.sh own.sh "dpo_of_pairs.py|ppo.py"
-  ":9: ppo.py is not read yet; expected a training by sft, dpo, kto, orpo, cpo, grpo or of a reward model")
+  ":9: ppo.py is not read yet; expected a training by sft, dpo, kto, orpo, cpo, grpo or of a reward model (reward, prm)")
 copy_refused("a stage of LLaMA-Factory that is not read" sft.factory.yaml own.yaml "stage: sft|stage: ppo"
   ":6: stage: ppo is not read yet; expected pt, sft, rm, dpo or kto")
 copy_refused("a DeepSpeed file of LLaMA-Factory that is not there" sft.factory.yaml own.yaml "ds_z3_config|ds_z4_config"

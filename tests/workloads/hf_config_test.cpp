@@ -78,7 +78,7 @@ TEST_CASE("an unknown architecture is no misspelt one unless only its case diffe
   CHECK(unread("Qwen3MoEForCausalLM") ==
         "config.json:2: architectures: no reader for \"Qwen3MoEForCausalLM\" (did you mean "
         "\"Qwen3MoeForCausalLM\"?); `stepsim list architectures` names those that are known");
-  for (const char* name : {"OPTModel", "Qwen3ForSequenceClassification", "RWKV"})
+  for (const char* name : {"OPTimal", "Qwen3ForSpeech", "RWKV"})
     CHECK(unread(name) ==
           fmt::format("config.json:2: architectures: no reader for \"{}\"; `stepsim "
                       "list architectures` names those that are known",

@@ -123,8 +123,8 @@ std::vector<Move> moves_of(const Scenario& stated, const std::vector<Draw>& draw
   const double least = luck * std::sqrt(1.0 / 12 / effective_draws(weights));
   for (const NamedConstant& constant : stated.constants) {
     if (!(constant.low < constant.high) || !constant.words.empty() || is_power(constant)) continue;
-    std::vector<double> places;
-    for (const Draw& draw : draws) places.push_back(quantile(draw, constant.name));
+    const auto places =
+        mapped(draws, [&](const Draw& draw) { return quantile(draw, constant.name); });
     const double place = weighted(places, weights);
     if (std::abs(place - 0.5) < least) continue;
     moves.push_back({&constant, place, effect_of(places, time, place - 0.5)});
@@ -156,10 +156,10 @@ std::string_view plain_name(std::string_view constant) {
 
 std::string said_of(double factor, const std::vector<Move>& moves, double unexplained) {
   const double off = std::log(factor);
-  const std::string size = std::abs(off) < 0.005 ? std::string("as the catalogue has it")
-                                                 : fmt::format("{:.0f} % {} than the catalogue",
-                                                               100 * std::abs(factor - 1),
-                                                               off > 0 ? "slower" : "faster");
+  std::string size = std::abs(off) < 0.005
+                         ? std::string("as the catalogue has it")
+                         : fmt::format("{:.0f} % {} than the catalogue", 100 * std::abs(factor - 1),
+                                       off > 0 ? "slower" : "faster");
   if (std::abs(off) < 0.02) return size;
   std::string_view most = plain_name("stack.unexplained");
   double strongest = unexplained / off;

@@ -17,7 +17,7 @@ namespace stepsim {
 namespace {
 
 // Half of the runs that somebody asks about have nothing wrong but the catalogue's figures.
-constexpr double healthy_prior = 0.3;
+constexpr double healthy_prior = 0.1;
 // A word of evidence makes its fault this many times as likely.
 constexpr double odds_of_word = 30;
 

@@ -69,8 +69,10 @@ double weighted_quantile(std::span<const double> values, std::span<const double>
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
   double left = share;
-  for (const std::size_t i : order)
-    if ((left -= weights[i]) < 0) return values[i];
+  for (const std::size_t i : order) {
+    left -= weights[i];
+    if (left < 0) return values[i];
+  }
   return order.empty() ? 0 : values[order.back()];
 }
 

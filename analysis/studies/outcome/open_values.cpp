@@ -82,6 +82,7 @@ void set_ends(OpenValue& value, const Outcome& low, const Outcome& high) {
   };
   if (put("step_time")) return;
   value.rate = put("tokens_per_second_per_gpu");
+  if (!value.rate) put("step_time");
 }
 
 // These values of a key are what others choose.

@@ -197,7 +197,8 @@ TEST_CASE("everything that is wrong with a file is said at once", "[scenarios]")
   CHECK(said[0] == "2: model: no model \"lama-3.2-3b\" (did you mean \"llama-3.2-3b\"?)");
   CHECK(said[1].starts_with("3: cluster.nodes: expected a number from 1 to "));
   CHECK(said[2] ==
-        "5: job.method: expected sft, dpo, kto or grpo, found \"stf\" (did you mean \"sft\"?)");
+        "5: job.method: expected sft, dpo, kto, grpo, reward, classify, "
+        "classify_tokens, embed or mlm, found \"stf\" (did you mean \"sft\"?)");
   CHECK(said[3].starts_with("6: strategy.zero: expected 0, 1, 2, 3, fsdp or hsdp, found \"4\""));
   // A stage that is no stage counts as the default, which is 3.
   CHECK(said[4].starts_with("6: strategy.moe.expert_parallel: "));

@@ -342,7 +342,7 @@ TEST_CASE("words of people's own turn adapters on", "[scenarios][sources]") {
   const std::string file = folder.file(below + "/run.sh");
   std::ofstream(file) << "deepspeed main.py --per_device_train_batch_size 2 --deepspeed "
                          "--model_name_or_path facebook/opt-1.3b\n";
-  CHECK(value_at(translate_source(data, file, {}).value(), "job.method") == "dpo");
+  CHECK(value_at(translate_source(data, file, {}).value(), "job.method") == "reward");
 }
 
 TEST_CASE("a file of arguments that does not say how GPUs share says so", "[scenarios][sources]") {
