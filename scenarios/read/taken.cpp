@@ -258,6 +258,12 @@ class Words {
   }
 
   std::string loss() {
+    const Job& job = s_.job;
+    if (job.method == Method::embed)
+      return fmt::format("each text against all others of the {}",
+                         job.cached_loss ? "step" : "micro-batch");
+    if (job.method == Method::reward) return "loss over the two numbers of a pair";
+    if (job.has_labels()) return fmt::format("loss over {} labels", job.labels);
     return marked(std::string(word_of(loss_words,
                                       s_.strategy.cross_entropy.value_or(s_.stack.cross_entropy))),
                   "strategy.cross_entropy");

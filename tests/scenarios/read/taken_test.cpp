@@ -29,6 +29,15 @@ std::string part_of(const Scenario& scenario, std::string_view key) {
 
 }  // namespace
 
+TEST_CASE("a head of labels has no loss over logits", "[scenarios]") {
+  CHECK(part_of(read("{zero: 3}", ", method: reward"), "loss") ==
+        "loss over the two numbers of a pair");
+  CHECK(part_of(read("{zero: 3}", ", method: classify, labels: 3"), "loss") ==
+        "loss over 3 labels");
+  CHECK(part_of(read("{zero: 3}", ", method: embed"), "loss") ==
+        "each text against all others of the micro-batch");
+}
+
 TEST_CASE("what is taken names method, rows and sharding", "[scenarios]") {
   const Scenario lora =
       read("{zero: 0, lora: {rank: 64, targets: linear, quantised: nf4}, optimizer: adamw_8bit}",
