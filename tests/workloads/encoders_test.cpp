@@ -83,7 +83,7 @@ TEST_CASE("texts are compared without a head", "[workloads][encoders]") {
   const auto similar = std::ranges::find_if(
       head.back().forward, [](const KernelRow& row) { return row.name == "similarities"; });
   REQUIRE(similar != head.back().forward.end());
-  CHECK_THAT(similar->flops, exactly(2.0 * 4 * step.model.hidden * (4 * 2)));
+  CHECK_THAT(similar->flops, exactly(2.0 * 4 * static_cast<double>(step.model.hidden) * (4 * 2)));
   // With a cached loss all of the step's are compared, after a pass that keeps nothing.
   step.job.cached_loss = true;
   const std::vector<Unit> cached = head_units(step.model, step.stack, step.strategy, step.job);
