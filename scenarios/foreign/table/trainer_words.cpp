@@ -216,9 +216,12 @@ void put_whole_modules(MappedSource& source, const Table& outer, std::string_vie
 void put_kind_of_adapter(MappedSource& source, const AdapterWords& words) {
   const bool dora = !words.dora_key.empty() && source.on(words.dora_key);
   if (dora) source.put("strategy.lora.method", "dora", words.dora_key);
-  if (!words.dropout_key.empty())
-    if (const double share = source.number(words.dropout_key, 0, 0, 1); share > 0)
-      source.put("strategy.lora.dropout", fmt::format("{}", share), words.dropout_key);
+  // A share of 0 is put as well: the stack may have another default.
+  if (!words.dropout_key.empty() && (words.usual_dropout || source.says(words.dropout_key)))
+    source.put(
+        "strategy.lora.dropout",
+        fmt::format("{}", source.number(words.dropout_key, words.usual_dropout.value_or(0), 0, 1)),
+        words.dropout_key);
   if (!words.fused) return;
   if (dora)
     source.without(words.fused_key, "fused functions around DoRA: the real step is faster");

@@ -49,7 +49,9 @@ struct AdapterWords {
   std::string_view whole_key{};    // of modules that are trained whole beside them
   std::string_view dora_key{};     // turns DoRA on
   std::string_view dropout_key{};  // a share of each adapter's input
-  bool fused = false;              // functions around a block's matrices
+  // Holds where the file is silent; none: the stack's own default does.
+  std::optional<double> usual_dropout{};
+  bool fused = false;  // functions around a block's matrices
   std::string_view fused_key{};
 };
 // Returns what bitsandbytes stores, by what people say of it: its type ("nf4"; empty: that one) and

@@ -130,13 +130,12 @@ bool in_four_bits(MappedSource& source) {
   return true;
 }
 
-// PEFT's own default, where its class stands in a program, and TRL's.
-std::int64_t usual_rank(const MappedSource& source) {
+// Returns whether the program makes peft's LoraConfig itself, whose defaults are a rank of 8 and no
+// dropout; TRL's own settings have others.
+bool configures_peft(const MappedSource& source) {
   const Launch* launch = source.question().launch;
-  const bool of_python =
-      launch != nullptr &&
-      (launch->program.find("Trainer") != std::string::npos || launch->program == own_loop);
-  return of_python ? 8 : 16;
+  return launch != nullptr &&
+         (launch->program.find("Trainer") != std::string::npos || launch->program == own_loop);
 }
 
 void tell_other_adapter(MappedSource& source) {
@@ -172,17 +171,19 @@ void read_trl_adapter(TrainerReader& reader) {
                                            "the program's own code may choose another",
                                            "--set lora_r=..."});
   const std::string format = format_of(source, in_four_bits(source));
-  put_adapter(source,
-              {.rank_key = own_rank > 0 ? dimension : "lora_r",
-               .modules_key = "lora_target_modules",
-               .rank = own_rank > 0 ? own_rank
-                                    : source.whole("lora_r", usual_rank(source), 1, most_lora_rank),
-               .modules = std::move(modules),
-               .format = format,
-               .format_key = format == "int8" ? "load_in_8bit" : "load_in_4bit",
-               .whole_key = "lora_modules_to_save",
-               .dora_key = source.says("lora_use_dora") ? "lora_use_dora" : "use_dora",
-               .dropout_key = "lora_dropout"});
+  const bool own_config = configures_peft(source);
+  put_adapter(source, {.rank_key = own_rank > 0 ? dimension : "lora_r",
+                       .modules_key = "lora_target_modules",
+                       .rank = own_rank > 0
+                                   ? own_rank
+                                   : source.whole("lora_r", own_config ? 8 : 16, 1, most_lora_rank),
+                       .modules = std::move(modules),
+                       .format = format,
+                       .format_key = format == "int8" ? "load_in_8bit" : "load_in_4bit",
+                       .whole_key = "lora_modules_to_save",
+                       .dora_key = source.says("lora_use_dora") ? "lora_use_dora" : "use_dora",
+                       .dropout_key = "lora_dropout",
+                       .usual_dropout = own_config ? std::optional(0.0) : std::nullopt});
 }
 
 // Tells what is not known of a program of somebody's own.

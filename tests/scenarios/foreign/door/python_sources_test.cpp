@@ -109,6 +109,19 @@ TEST_CASE("types by all their names", "[scenarios][sources]") {
   CHECK(frozen(", torch_dtype=torch.float32") == "fp32");
 }
 
+TEST_CASE("adapters of peft's own settings drop nothing unless they say so",
+          "[scenarios][sources]") {
+  const Repository own;
+  const auto dropout = [&](const std::string& said) {
+    own.with("t.py",
+             model + "model = get_peft_model(model, LoraConfig(r=8" + said + "))\n" + trainer);
+    return value_at(own.read("t.py"), "strategy.lora.dropout");
+  };
+  CHECK(dropout("") == "0");  // the stack of TRL has 0.05
+  CHECK(dropout(", lora_dropout=0.0") == "0");
+  CHECK(dropout(", lora_dropout=0.1") == "0.1");
+}
+
 TEST_CASE("a program's own trainer is the one of transformers", "[scenarios][sources]") {
   const Repository own;
   own.with("a.py", "class MyTrainer(Trainer):\n    pass\n" + model +

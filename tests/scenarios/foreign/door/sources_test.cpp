@@ -200,7 +200,7 @@ TEST_CASE("an Axolotl file says how adapters are made, and from which bits",
   CHECK(said("peft_use_dora: true\n", "method") == "dora");
   CHECK(said("peft_use_dora: false\n", "method").empty());
   CHECK(said("lora_dropout: 0.05\n", "dropout") == "0.05");
-  CHECK(said("lora_dropout: 0\n", "dropout").empty());
+  CHECK(said("lora_dropout: 0\n", "dropout") == "0");
   CHECK(said("load_in_8bit: true\n", "quantised") == "int8");
   const std::string embeddings = "lora_modules_to_save: [embed_tokens, lm_head]\n";
   CHECK(said(embeddings, "train_embedding") == "true");
