@@ -22,6 +22,7 @@
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
+#include "topology/prices.hpp"
 #include "topology/processor.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/model/hf_config.hpp"
@@ -123,6 +124,17 @@ EntryFacts cluster_facts(const Catalogue& data, const Document& document) {
                    fmt::format("network: {}", root.text("network")),
                    fmt::format("nodes: {}", root.integer("nodes", 1, 1 << 20))};
   if (const std::string note = root.text_or("note", ""); !note.empty()) facts.push_back(note);
+  return facts;
+}
+
+EntryFacts price_facts(const Catalogue&, const Document& document) {
+  const Provider provider = read_provider(document.root());
+  EntryFacts facts{fmt::format("{} for a GPU and hour; no price is older than {}",
+                               provider.currency, provider.oldest)};
+  for (const Price& price : provider.prices)
+    facts.push_back(fmt::format("{}{}: {:.4g} {}, {}", price.gpu,
+                                price.gpus > 1 ? fmt::format(" ({} together)", price.gpus) : "",
+                                price.rate, price.kind, price.date));
   return facts;
 }
 
@@ -237,6 +249,7 @@ constexpr std::array shelves{Kind{"gpus", gpu_shelf, gpu_facts},
                              Kind{"networks", network_shelf, network_facts},
                              Kind{"processors", processor_shelf, processor_facts},
                              Kind{"clusters", cluster_shelf, cluster_facts},
+                             Kind{"prices", price_shelf, price_facts},
                              Kind{"models", model_shelf},
                              Kind{"stacks", stack_shelf, stack_facts},
                              Kind{"optimizers", optimizer_shelf, optimizer_facts},

@@ -89,6 +89,7 @@ bool speaks_of(const Claim& claim, std::size_t scenario) {
 // alone. Machine and model are those of all.
 Claim sentence_of(const CommandLine& line, const Options& options) {
   SentenceQuestion question;
+  std::optional<Cluster> first;
   const std::span<const std::string> sources = std::span(options.words).subspan(1);
   const std::vector<Setting> shared = shared_settings_of(options);
   const std::vector<Setting> changes = settings_of(options);  // those, then --set
@@ -97,15 +98,16 @@ Claim sentence_of(const CommandLine& line, const Options& options) {
                                 options.words.front()));
   const auto add = [&](const std::string& source, const std::vector<Setting>& settings) {
     const char letter = static_cast<char>('A' + question.scenarios.size());
-    load_scenario(line.data, source,
-                  settings);  // its problems are told before anything is replayed
+    // Its problems are told before anything is replayed.
+    const Scenario scenario = load_scenario(line.data, source, settings);
+    if (!first) first = scenario.cluster;
     question.scenarios.push_back({std::string(1, letter), source, settings});
   };
   for (const std::string& source : sources)
     add(source, &source == &sources.back() && sources.size() > 1 ? changes : shared);
   const bool changed = changes.size() > shared.size();
   if (sources.size() == 1 && changed) add(sources.front(), changes);
-  question.price = rates_of(options).price;
+  question.price = rates_of(options, line.data, *first).price;
   Claim claim = claim_of_sentence(options.words.front(), question);
   const std::size_t last = question.scenarios.size() - 1;
   if (!changed || speaks_of(claim, last)) return claim;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/engine_options.hpp"
+#include "cli/goodput_text.hpp"
 #include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/run_output.hpp"
@@ -112,13 +113,7 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p,
   if (p.given_up_share > 0)
     line("given up", fmt::format("{} of the tokens, in groups not done in time or too many",
                                  percent(p.given_up_share, 0)));
-  if (p.goodput)
-    line("goodput",
-         fmt::format("{} of the time of a run whose nodes fail: {} writes a checkpoint every {} "
-                     "step{}, {} is done again, {} goes by until steps go on",
-                     percent(p.goodput->useful), percent(p.goodput->saving), p.goodput->interval,
-                     p.goodput->interval == 1 ? "" : "s", percent(p.goodput->lost),
-                     percent(p.goodput->down)));
+  if (p.goodput) line("goodput", goodput_text(*p.goodput));
   if (p.engine_losses)
     line("failures",
          fmt::format("of engines: {} in the run, {:.2g} expected in the steps measured; where none "
@@ -230,18 +225,9 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
         {"warmup_steps", "left out of the means", ran(warmup)},
         {"preemptions_per_step", "of sequences on engines", ran(p.preemptions)},
         {"truncated_share", "of responses: cut at the limit", ran(p.truncated), Measure::share},
-        {"mixed_share", "of responses: by several versions", ran(p.mixed), Measure::share},
-        {"goodput", "share of a run's time, with failures",
-         p.goodput ? std::optional(p.goodput->useful) : std::nullopt, Measure::share},
-        {"saving_share", "of it: checkpoints",
-         p.goodput ? std::optional(p.goodput->saving) : std::nullopt, Measure::share},
-        {"lost_share", "of it: steps done again",
-         p.goodput ? std::optional(p.goodput->lost) : std::nullopt, Measure::share},
-        {"down_share", "of it: until steps go on",
-         p.goodput ? std::optional(p.goodput->down) : std::nullopt, Measure::share},
-        {"save_steps", "between checkpoints",
-         p.goodput ? std::optional(p.goodput->interval) : std::nullopt},
-        {"engine_failures", "in the whole run",
+        {"mixed_share", "of responses: by several versions", ran(p.mixed), Measure::share}},
+       goodput_records(p.goodput),
+       {{"engine_failures", "in the whole run",
          p.engine_losses ? std::optional(p.engine_losses->seen) : std::nullopt},
         {"expected_engine_failures", "in measured steps",
          p.engine_losses ? std::optional(p.engine_losses->expected) : std::nullopt},

@@ -244,9 +244,9 @@ int plan_command(const CommandLine& line) {
   if (!options) return exit_code::yes;
   const PlanQuestion question = question_of(line, *options);
   PlanSearch search = search_of(line, *options);
-  const Rates rates = rates_of(*options);
   const std::string folder = options->get("output").value_or("");
   const PlanSpace space = plan_space(question);
+  const Rates rates = rates_of(*options, line.data, space.asked.cluster);
   if (!folder.empty()) {
     prepare_folder(folder, line, question, space, search.top);
     search.journal = table_stem(folder) + ".journal";

@@ -45,7 +45,8 @@ constexpr std::array run_option_specs = with_source_options(std::array{
                "changes that make it faster, or make it fit, each computed: the best N of all that "
                "are known here (default 3, of as many as take a second or two; with --json, "
                "--brief or --ideal 0)"},
-    price_option, power_option, OptionSpec{"energy", "", "adds where the energy goes, by cause"},
+    price_option, budget_option, power_option,
+    OptionSpec{"energy", "", "adds where the energy goes, by cause"},
     OptionSpec{"beside", "LOG",
                "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
                "of a trainer; - reads standard input"},
@@ -112,7 +113,7 @@ Changes changes_of(const Options& options, const NextStepQuestion& question) {
 // `stated` holds its figures, where it was replayed as draws are.
 RunExtras extras_of(const CommandLine& line, const Options& options,
                     const std::function<std::size_t()>& operations,
-                    const std::optional<StepFigures>& stated,
+                    const std::optional<StepFigures>& stated, const Cluster& cluster,
                     const std::vector<Setting>& settings) {
   const std::string& source = options.words.front();
   RunExtras extras{.interval = {},
@@ -120,7 +121,7 @@ RunExtras extras_of(const CommandLine& line, const Options& options,
                    .fitting = {},
                    .others = {},
                    .open = {},
-                   .rates = rates_of(options),
+                   .rates = rates_of(options, line.data, cluster),
                    .log = {},
                    .energy = options.has("energy")};
   if (const auto log = options.get("beside")) extras.log = load_trainer_log(*log);
@@ -164,7 +165,7 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                        .samples = count_of(options, "samples", 0, 4096).value_or(0)});
   if (options.has("beside"))
     throw UserError("--beside: logs of GRPO jobs are not read, leave it out");
-  const Rates rates = rates_of(options);
+  const Rates rates = rates_of(options, line.data, scenario.cluster);
   const GrpoPrediction prediction = predict_grpo(scenario, {.player = player_of(options)});
   const JobTime time{prediction.step_time, prediction.wall,
                      static_cast<double>(scenario.cluster.ranks()), prediction.trained_per_second};
@@ -240,7 +241,8 @@ int run_command(const CommandLine& line) {
   };
   RunExtras extras =
       extras_of(line, *options, folded,
-                fold && !kept ? std::optional(stated_figures(prediction)) : std::nullopt, settings);
+                fold && !kept ? std::optional(stated_figures(prediction)) : std::nullopt,
+                scenario.cluster, settings);
   if (const auto output = options->get("output")) {
     if (extras.interval) add_interval(prediction.run, *extras.interval);
     write_run(*output, prediction.run);

@@ -12,6 +12,7 @@
 #include "cli/beside_text.hpp"
 #include "cli/energy_text.hpp"
 #include "cli/engine_options.hpp"
+#include "cli/goodput_text.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
@@ -62,6 +63,8 @@ std::string saving_text(const Scenario& scenario, const Prediction& p) {
       text += fmt::format(", {} of states by each of {} GPUs", to_text(Bytes{files.states}),
                           files.owners);
     text += fmt::format("\n             training waits {} each time", to_text(p.saving->time));
+    if (p.saving->behind.value > 0)
+      text += fmt::format(", and {} more until it is written", to_text(p.saving->behind));
     if (p.wall.value > 0)
       text += fmt::format(", {:.0f} times, {} of the whole job", p.saving->count,
                           share_of(p.saving->time * p.saving->count, p.wall));
@@ -69,6 +72,7 @@ std::string saving_text(const Scenario& scenario, const Prediction& p) {
     if (const double room = p.memory.disk_capacity - p.memory.disk; p.memory.disk_capacity > 0)
       text += drives_text(files.on_a_node(scenario.cluster.gpus_per_node()), room);
   }
+  if (p.goodput) text += labelled("goodput", goodput_text(*p.goodput));
   if (p.resuming)
     text += fmt::format(
         "resuming     after {:.10g} steps: reads {}, makes {:.0f} micro-batches again, {}\n",
@@ -254,6 +258,7 @@ std::string further_figures(const Scenario& scenario, const Prediction& p,
   if (p.saving)
     parts.push_back(fmt::format("saving waits {} every {:.10g} steps", to_text(p.saving->time),
                                 scenario.job.save.every));
+  if (p.goodput) parts.push_back(goodput_in_short(*p.goodput));
   if (p.resuming) parts.push_back("resuming takes " + to_text(p.resuming->time));
   return labelled("also", fmt::format("{}", fmt::join(parts, "; ")));
 }
@@ -324,6 +329,7 @@ Records length_records(const Prediction& p) {
             {"state_bytes_per_rank", "of it states, each rank", Bytes{files.states}},
             {"files", "in so many files", files.files},
             {"time_s", "training waits for one", cost.time},
+            {"behind_s", "beyond that, until it is written", cost.behind},
             {"count", "in the whole run", cost.count},
             {"share_of_wall", "of the whole job", share, Measure::share}};
   };
@@ -334,7 +340,9 @@ Records length_records(const Prediction& p) {
   };
   return {parts_if("batches", "what a step and the run are made of", p.length, batches),
           parts_if("save", "what saving costs", p.saving, saving),
-          parts_if("resume", "what resuming costs", p.resuming, resuming)};
+          parts_if("resume", "what resuming costs", p.resuming, resuming),
+          parts_if("failures", "what is left of the time when parts of the machine fail", p.goodput,
+                   goodput_records)};
 }
 
 Records interval_records(const Prediction& p, const std::optional<Interval>& interval) {
@@ -371,6 +379,7 @@ std::string place_text(const Scenario& scenario) {
 JobTime job_time_of(const Scenario& scenario, const Prediction& p) {
   const double gpus = scenario.cluster.ranks();
   JobTime time{p.step_time, p.wall, gpus, gpus * p.tokens_per_second_per_gpu};
+  if (p.length) time.steps = p.length->optimizer_steps - scenario.job.resume.after;
   if (p.energy)
     time.kwh = (p.wall.value > 0 ? p.job_energy.value : p.energy->total()) / joules_per_kwh;
   return time;
@@ -494,8 +503,9 @@ std::string whole_text(const Scenario& scenario, const Prediction& p, const RunE
 }
 
 std::string brief_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
-  const std::string job =
-      p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "";
+  const std::string job = fmt::format(
+      "{}{}", p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "",
+      p.goodput ? ", " + goodput_in_short(*p.goodput) : "");
   std::vector<std::string> others;
   others.reserve(extras.others.size());
   for (const OtherVerdict& each : extras.others)

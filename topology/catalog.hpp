@@ -94,6 +94,10 @@ Document open_entry(const Catalogue& data, const Shelf& shelf, std::string_view 
 // If there is a draw, constants are drawn from their ranges instead of read at their stated values.
 using MaybeDraw = std::optional<Draw>;
 
+// A cluster has at most so many nodes: beyond it what is kept of each rank alone fills the memory
+// of the machine that asks.
+inline constexpr std::uint32_t most_nodes = 8192;
+
 struct ClusterChoice {
   std::string name{};                    // of a cluster, or of a node with its usual network
   std::optional<std::uint32_t> nodes{};  // default: one

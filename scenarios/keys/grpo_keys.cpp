@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "scenarios/keys/failure_keys.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
@@ -420,46 +421,20 @@ constexpr std::array length_keys{
         .when([](const Grpo& grpo) { return grpo.lengths.kind == LengthKind::lognormal; }),
 };
 
-// Makes the key of a time of failures.
-template <auto Member>
-constexpr Key<Grpo> time_of_failures(std::string_view name, std::string_view sentence,
-                                     std::string_view otherwise, std::string_view example) {
-  return {.facts = {.name = name,
-                    .sentence = sentence,
-                    .kind = KeyKind::time,
-                    .otherwise = otherwise,
-                    .example = example},
-          .read =
-              [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
-                if (table.has(facts.name))
-                  grpo.failures.*Member = table.quantity<Seconds>(facts.name);
-              },
-          .text =
-              [](const KeyFacts&, const Grpo& grpo) {
-                const std::optional<Seconds> value = grpo.failures.*Member;
-                return value && value->value > 0 ? number_text(value->value) + " s" : std::string();
-              }};
-}
-
-constexpr std::array failure_keys{
-    time_of_failures<&Failures::mtbf>("mtbf",
-                                      "of a node, mean: a run goes on from its last "
-                                      "checkpoint",
-                                      "none fails", "6000 h"),
-    whole<&Grpo::failures, &Failures::save_steps>(
-        "save_steps", 0, 1 << 30, "between checkpoints; 0: as often as loses least"),
-    time_of_failures<&Failures::save>("save", "in which everything waits for a checkpoint",
-                                      "each learner writes its states", "60 s"),
-    time_of_failures<&Failures::notice>("notice", "until a failure is seen", "0 s", "60 s"),
-    time_of_failures<&Failures::start>("start", "until steps go on", "what engines take to start",
-                                       "10 min"),
-    time_of_failures<&Failures::engine_mtbf>(
-        "engine_mtbf", "of an engine, mean: the run goes on without it until it is back",
-        "none fails", "100 h"),
-    time_of_failures<&Failures::engine_start>("engine_start", "until such an engine is back",
-                                              "what engines take to start", "300 s"),
-    whole<&Grpo::failures, &Failures::seed>("seed", 0, most_pack_tokens, "of the draws"),
-};
+constexpr std::array grpo_failure_keys = joined_keys(
+    failure_keys<&Grpo::failures>,
+    std::array{
+        time<&Grpo::failures, &Failures::start>("start", "until steps go on")
+            .otherwise("what engines take to start")
+            .example("10 min"),
+        time<&Grpo::engine_mtbf>("engine_mtbf",
+                                 "of an engine, mean: the run goes on without it until it is back")
+            .otherwise("none fails")
+            .example("100 h"),
+        time<&Grpo::engine_start>("engine_start", "until such an engine is back")
+            .otherwise("what engines take to start")
+            .example("300 s"),
+    });
 
 constexpr std::array grpo_tables{
     Block<Grpo>{"", "who is where", place_keys},
@@ -472,7 +447,7 @@ constexpr std::array grpo_tables{
                 .keys = length_keys},
     Block<Grpo>{.name = "failures",
                 .sentence = "nodes that fail now and then, and what is left of a run's time",
-                .keys = failure_keys,
+                .keys = grpo_failure_keys,
                 .left_out = true},
 };
 

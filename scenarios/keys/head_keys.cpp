@@ -5,9 +5,6 @@
 namespace stepsim {
 namespace {
 
-// Beyond it what is kept of each rank alone fills the memory of the machine that asks.
-constexpr std::int64_t most_nodes = 8192;
-
 constexpr std::array head{
     named<Head>("name", "a title").required().example("My run"),
     named<Head>("note", "for the reader of the file").otherwise("none").example("why I ask"),

@@ -1,5 +1,7 @@
 #include "scenarios/keys/job_keys.hpp"
 
+#include "scenarios/keys/failure_keys.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -135,7 +137,19 @@ constexpr std::array save_keys{
     flag<&Job::save, &Saving::weights>("weights",
                                        "the model in one piece, gathered under zero 3 and fsdp"),
     flag<&Job::save, &Saving::states>("states", "fp32 copies and moments, by each GPU its own"),
+    flag<&Job::save, &Saving::asynchronous>(
+        "asynchronous",
+        "training waits until all is in host memory; files are written while it goes on"),
 };
+
+constexpr std::array job_failure_keys =
+    joined_keys(failure_keys<&Job::failures>,
+                std::array{
+                    time<&Job::failures, &Failures::start>(
+                        "start", "until steps go on, the reading of a checkpoint left out")
+                        .otherwise("the stack's: ten minutes")
+                        .example("10 min"),
+                });
 
 constexpr std::array resume_keys{
     whole<&Job::resume, &Resuming::after>("after", 1, most_steps,
@@ -161,6 +175,12 @@ constexpr std::array job_tables{
                            "nothing is",
                .keys = save_keys,
                .matters = [](const Job& job) { return job.save.every > 0; }},
+    Block<Job>{.name = "failures",
+               .sentence = "nodes, GPUs, switches that fail now and then, and what is left of a "
+                           "run's time",
+               .keys = job_failure_keys,
+               .matters = [](const Job& job) { return job.failures.any(); },
+               .left_out = true},
     Block<Job>{.name = "resume",
                .sentence = "the job went on from a checkpoint",
                .keys = resume_keys,

@@ -105,6 +105,17 @@ struct Block {
   bool left_out = false;                              // of the template
 };
 
+// Returns the keys of one block that are written down in two places.
+template <class Subject, std::size_t N, std::size_t M>
+constexpr std::array<Key<Subject>, N + M> joined_keys(const std::array<Key<Subject>, N>& first,
+                                                      const std::array<Key<Subject>, M>& more) {
+  std::array<Key<Subject>, N + M> all;
+  std::size_t place = 0;
+  for (const Key<Subject>& key : first) all[place++] = key;
+  for (const Key<Subject>& key : more) all[place++] = key;
+  return all;
+}
+
 // These notes take that a key has another name now.
 struct RenameNotes {
   std::string_view subject;  // "strategy"
@@ -271,6 +282,22 @@ constexpr auto number(std::string_view name, double low, double high, std::strin
   };
   key.text = [](const KeyFacts& facts, const Subject& subject) {
     return detail::set_number_text(facts, detail::follow<Path...>(subject));
+  };
+  return key;
+}
+
+// A time of 0 stands for "not set". The value may be kept as an optional one.
+template <auto... Path>
+constexpr auto time(std::string_view name, std::string_view sentence) {
+  using Subject = detail::Owner<Path...>;
+  auto key = detail::key_at<Path...>({.name = name, .sentence = sentence, .kind = KeyKind::time});
+  key.read = [](const Table& table, const KeyFacts& facts, Subject& subject) {
+    if (table.has(facts.name))
+      detail::follow<Path...>(subject) = table.quantity<Seconds>(facts.name);
+  };
+  key.text = [](const KeyFacts&, const Subject& subject) {
+    const std::optional<Seconds> value = detail::follow<Path...>(subject);
+    return value && value->value > 0 ? number_text(value->value) + " s" : std::string();
   };
   return key;
 }

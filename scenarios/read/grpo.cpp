@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <ranges>
 
 #include "scenarios/keys/grpo_keys.hpp"
+#include "scenarios/keys/strategy_keys.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/rules/parallel_rules.hpp"
 #include "sim/base/error.hpp"
@@ -163,8 +165,25 @@ Grpo read_grpo(const Table& job) {
   return grpo;
 }
 
-void apply_grpo_strategy(const Table& job, Strategy& strategy) {
-  read_block(std::optional(job), grpo_switches(), strategy);
+void lay_switches(Document& scenario) {
+  const Table root = scenario.root(), job = root.table("job");
+  const std::optional<Table> said = root.table_if("strategy");
+  if (!said) return;
+  Strategy switched;
+  read_block(std::optional(job), grpo_switches(), switched);
+  for (const Key<Strategy>& each : grpo_switches().keys) {
+    if (!job.has(each.facts.name)) continue;
+    constexpr std::string_view front = "strategy.";
+    const std::string path(each.facts.decides);
+    const Key<Strategy>& key = *find_key(strategy_blocks(), path.substr(front.size()));
+    const std::string value = key.text(key.facts, switched);
+    if (const auto other = scenario.peek(path); other && *other != value)
+      job.problem(each.facts.name,
+                  fmt::format("makes {} {}, which says {}: say one of them", path, value, *other));
+    Document laid = parse_document("{}", "");
+    laid.set(path, value);
+    scenario.underlay(laid, fmt::format("job.{}", each.facts.name));
+  }
 }
 
 namespace {

@@ -14,8 +14,10 @@ namespace stepsim {
 void take_length_file(Document& document);
 // Reads everything but what depends on the cluster.
 Grpo read_grpo(const Table& job);
-// DeepSpeed's switches under open-instruct's names: they go before the strategy block.
-void apply_grpo_strategy(const Table& job, Strategy& strategy);
+// Lays DeepSpeed's switches, which have open-instruct's names in the job block, under the strategy
+// block, so that whatever follows from them is as if they stood there. One that says something else
+// than that block is noted.
+void lay_switches(Document& scenario);
 // Places the learners, once the number of nodes is known.
 void place_learners(const Table& job, const Cluster& cluster, Grpo& grpo);
 

@@ -82,6 +82,17 @@ void finish_job(const Table& table, Scenario& scenario) {
   for (const std::string_view key : {"save", "resume"})
     if (table.has(key) && cluster.node.count(PartKind::nvme) == 0)
       table.problem(key, fmt::format("{} has no drives in its file", cluster.node.name));
+  if (job.failures.any() && job.failures.save.value == 0 && cluster.node.count(PartKind::nvme) == 0)
+    table.table("failures")
+        .problem(
+            "save",
+            fmt::format("is missing: {} has no drives in its file, to which a checkpoint would "
+                        "go",
+                        cluster.node.name));
+  if (job.failures.any() && job.failures.save.value == 0 &&
+      scenario.strategy.pipeline_parallel.size > 1)
+    scenario.notes.emplace_back(
+        "job.failures: a checkpoint is taken to hold each stage up as long as the first one");
   if (job.resume.after == 0) return;
   const auto length = run_length(scenario);
   if (length && job.resume.after >= length->optimizer_steps)

@@ -234,11 +234,6 @@ std::vector<SaidKey> said_keys(const Table& root, bool grpo) {
   if (grpo) {
     all.add(root, "job", grpo_blocks());
     all.add(root, "job", std::span(&grpo_switches(), 1));
-    for (const Key<Strategy>& key : grpo_switches().keys)
-      if (root.table("job").has(key.facts.name))
-        all.said.push_back({std::string(key.facts.decides),
-                            "",
-                            {.source = fmt::format("job.{}", key.facts.name), .line = 0}});
   } else {
     all.add(root, "job", job_blocks());
   }

@@ -183,7 +183,6 @@ void read_engine(const Catalogue& data, const Table& root, const Readings& readi
 
 void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   Grpo& grpo = scenario.grpo.emplace(read_grpo(job));
-  apply_grpo_strategy(job, scenario.strategy);
   scenario.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
   // This takes as many of the micro-batches that a step will have as fill a pipeline.
   scenario.job.accumulation = scenario.strategy.pipeline_parallel.size;
@@ -388,6 +387,7 @@ Scenario read_scenario(const Catalogue& data, Document document, const MaybeDraw
   scenario.data = data;
   take_length_file(document);
   scenario.text = document.canonical();
+  if (document.peek("job.method") == "grpo") lay_switches(document);
   if (document.peek("strategy")) lay_defaults(data, document);  // one without is refused below
   if (draw) document.draw_constants(*draw, "scenario");
   for (const std::string_view block : {"job", "strategy"}) document.settle_unknown(block);

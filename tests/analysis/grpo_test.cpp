@@ -431,26 +431,6 @@ TEST_CASE("a critic is trained beside the policy, and a reward model runs along"
   CHECK(sum == Approx(both.step_time.value).epsilon(1e-9));
 }
 
-// Of exponential failures a mean of 1 / (exp(cycle / mtbf) - 1) cycles is saved before each.
-TEST_CASE("goodput is that of the closed form, and its parts add up", "[grpo]") {
-  const RunTimeline run{
-      .step = 60, .save = 90, .between = 24 * 3600.0, .restart = 1200, .interval = 30};
-  const Goodput good = goodput_of(run);
-  const double work = 30 * 60.0, cycle = work + 90;
-  const double closed =
-      std::exp(-run.restart / run.between) * work / (run.between * std::expm1(cycle / run.between));
-  CHECK(good.useful == Approx(closed).epsilon(0.01));
-  CHECK(good.useful + good.saving + good.lost + good.down == Approx(1).epsilon(1e-9));
-  RunTimeline free = run;
-  free.interval = 0;
-  const Goodput best = goodput_of(free);
-  CHECK(best.useful >= good.useful);
-  // Young: as often as saving and losing cost the same.
-  CHECK(static_cast<double>(best.interval) * 60 ==
-        Approx(std::sqrt(2 * 90 * run.between)).epsilon(0.35));
-  CHECK(goodput_of(RunTimeline{.step = 60}).useful == 1);
-}
-
 TEST_CASE("memory is the same figure with and without a replay", "[grpo]") {
   for (const char* name : {"grpo-32b-packed", "grpo-7b-two-nodes", "colocated-8b"}) {
     const Scenario scenario = load_scenario(source_data(), name);

@@ -361,7 +361,15 @@ cli("run says energy and its ranges as JSON" ARGS run llama32-3b-sft-zero3 --sam
 cli("validate holds whole runs against their measured energy" ARGS validate @ROOT@/scenarios/measured/energy
   OUTPUT "olmo-7b-a100 +job_energy +374 GJ [^\n]*%")
 cli("run with a price that is none" ARGS run llama32-3b-sft-zero3 --price cheap CODE 2
-  ERROR "--price: expected money for a GPU and an hour, a number above 0, found \"cheap\"")
+  ERROR "--price: expected money for a GPU and an hour, a provider, or cheapest; no provider \"cheap\" (did you mean")
+cli("run with a price that a provider has" ARGS run llama32-3b-sft-zero3 --samples 0 --brief --cluster h100-8 --price lambda --budget-money 500
+  OUTPUT "at 3.99 each \\(lambda on-demand, 2026-09-20\\).*500 buys 125 GPU-hours, 15.7 h: [0-9]+ steps, [0-9.e+]+ tokens")
+cli("run with the cheapest price" ARGS run llama32-3b-sft-zero3 --samples 0 --cluster h100-8 --price cheapest:spot --json KEYS cost/offer)
+cli("run with a provider who has no such card" ARGS run llama32-3b-sft-zero3 --cluster mi300x-8 --price lambda CODE 2
+  ERROR "--price: lambda has no on-demand price of mi300x; these have: crusoe, digitalocean, tensorwave, vultr")
+cli("run with a budget and no price" ARGS run llama32-3b-sft-zero3 --budget-money 500 CODE 2
+  ERROR "--budget-money: needs a --price for a GPU and an hour")
+cli("list prices" ARGS list prices OUTPUT "lambda +Lambda")
 cli("memory says what each change costs in time" ARGS memory mpt7b-zero2-oom CODE 1
   OUTPUT "\nto make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 +67.3 GB +fits +1.26 s +1623\n.*\nor more nodes +needed.*\ncluster.nodes: 2 ")
 cli("memory names pairs of changes where no single one is enough" ARGS memory llama32-3b-sft-zero3 --set model=llama-3.1-8b

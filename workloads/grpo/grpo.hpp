@@ -10,6 +10,7 @@
 
 #include "sim/base/member_words.hpp"
 #include "sim/base/units.hpp"
+#include "workloads/strategy/failures.hpp"
 
 namespace stepsim {
 
@@ -63,19 +64,6 @@ struct ResponseLengths {
   double mean_behind = 0;          // this one, if they do
   double sigma = 0.9;              // of the logarithm
   std::vector<std::int64_t> list;  // empirical: drawn from with equal odds
-  std::uint64_t seed = 1;
-};
-
-// Failures break a run now and then; this says how often, and what it goes on from. No node fails
-// if mtbf is 0.
-struct Failures {
-  Seconds mtbf{};                // of a node, mean
-  std::int64_t save_steps = 0;   // between checkpoints; 0: as often as costs least
-  Seconds save{};                // everything waits for it
-  Seconds notice{};              // until a failure is seen
-  std::optional<Seconds> start;  // until steps go on; nothing: what engines take to start
-  Seconds engine_mtbf{};         // of an engine that fails alone, and the run goes on without it
-  std::optional<Seconds> engine_start;  // until it is back; nothing: what engines take to start
   std::uint64_t seed = 1;
 };
 
@@ -165,6 +153,8 @@ struct Grpo {
   std::int64_t measured_steps = 12;
   double total_episodes = 0;
   Failures failures;
+  Seconds engine_mtbf{};  // of an engine that fails alone, and the run goes on without it
+  std::optional<Seconds> engine_start;  // until it is back; nothing: what engines take to start
 
   bool scores() const { return (always_scores || mini_batches > 1) && !engine_logprobs; }
   double responses() const { return static_cast<double>(prompts * samples); }

@@ -127,6 +127,11 @@ class Saver {
                                         "barrier", {writer_.last_host()});
     writer_.host({0}, Cause::checkpoint_save, "everybody_is_here", {met});
   }
+  // Files are left out where training does not wait for them.
+  Mark write(Plan file, double bytes) {
+    if (writer_.input().job.save.asynchronous) return writer_.last_host();
+    return move(file, bytes, "write_file");
+  }
   // The host thread does one after the other.
   Mark move(Plan way, double bytes, std::string_view name) {
     const Mark moved = writer_.traffic(way, {bytes}, Cause::checkpoint_save, name);
@@ -144,11 +149,14 @@ class Saver {
   Checkpoint files_;
 };
 
-// A part is copied to ordinary host memory, written, and forgotten.
+// A part is copied to ordinary host memory, written, and forgotten; where training does not wait
+// for that, all parts are there at the end.
 void Saver::write_device(double bytes, double part, Plan copy, Plan file) {
   for (const double now : pieces_of(bytes, part)) {
     writer_.allocate(move(copy, now, "copy_to_host"), Held::saved_part, now, Pool::pageable);
-    writer_.release(move(file, now, "write_file"), Held::saved_part, now, Pool::pageable);
+    const Mark written = write(file, now);
+    if (!writer_.input().job.save.asynchronous)
+      writer_.release(written, Held::saved_part, now, Pool::pageable);
   }
 }
 
@@ -187,8 +195,9 @@ void Saver::gather_weights() {
   writer_.context.layer = -1;
   Mark written = writer_.last_host();
   for (const double piece : pieces_of(files_.weights, published_file))
-    written = move(Plan::first_to_file, piece, "write_file");
-  writer_.release(written, Held::saved_model, held, Pool::pageable);
+    written = write(Plan::first_to_file, piece);
+  if (!writer_.input().job.save.asynchronous)
+    writer_.release(written, Held::saved_model, held, Pool::pageable);
 }
 
 // Writes the states tensor by tensor; what is on the host or on drives already is not copied down
@@ -204,7 +213,7 @@ void Saver::write_states() {
   for (const double piece : pieces_of(files_.states, part)) {
     if (input.strategy.optimizer_place == Offload::nvme)
       move(Plan::from_drive, piece, "read_drive");
-    move(Plan::owners_to_file, piece, "write_file");
+    write(Plan::owners_to_file, piece);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/base/member_words.hpp"
 #include "sim/budget.hpp"
+#include "workloads/strategy/failures.hpp"
 
 namespace stepsim {
 
@@ -46,9 +47,10 @@ constexpr std::string_view to_text(Padding padding) {
 
 // This is written so that a job can go on later.
 struct Saving {
-  double every = 0;     // optimizer steps; 0: nothing is saved
-  bool weights = true;  // the model in one piece, as it is published
-  bool states = true;   // what the optimizer needs to go on
+  double every = 0;           // optimizer steps; 0: nothing is saved
+  bool weights = true;        // the model in one piece, as it is published
+  bool states = true;         // what the optimizer needs to go on
+  bool asynchronous = false;  // training goes on once all is in host memory
 
   friend bool operator==(const Saving&, const Saving&) = default;
 };
@@ -95,6 +97,7 @@ struct Job {
   double epochs = 1;
   Saving save;
   Resuming resume;
+  Failures failures;
   double budget = usual_budget;  // operations that are written for a step
 
   // A row of the data set is two texts, of which one is better.

@@ -67,7 +67,8 @@ Stack::HostCosts read_host(const Table& host) {
           .step = host.constant<Seconds>("step"),
           .batch = host.constant<Seconds>("batch"),
           .file_write = host.constant<BytesPerSecond>("file_write"),
-          .file_read = host.constant<BytesPerSecond>("file_read")};
+          .file_read = host.constant<BytesPerSecond>("file_read"),
+          .restart = host.constant<Seconds>("restart")};
 }
 
 // Reads what a stack does with projections, head and loss.

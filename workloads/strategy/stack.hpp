@@ -84,6 +84,7 @@ struct Stack {
     Constant<Seconds> batch;           // make one batch without using it
     Constant<BytesPerSecond> file_write;  // one process, from host memory into a file
     Constant<BytesPerSecond> file_read;
+    Constant<Seconds> restart;  // of a job, from a failure until steps go on
 
     friend bool operator==(const HostCosts&, const HostCosts&) = default;
   } host;

@@ -166,21 +166,22 @@ double start_up(const Scenario& scenario, const DecodeModel& decode) {
 }
 
 // Checkpoints are written by all learners, each its own states.
-Goodput goodput_of_run(const Scenario& scenario, const GrpoPrediction& p) {
+Goodput goodput_of_run(const Scenario& scenario, const GrpoPrediction& p, double steps) {
   const Failures& f = scenario.grpo->failures;
   const double written = p.memory.learner.start / scenario.engine->sync.write.number();
-  return goodput_of({.step = p.step_time.value,
-                     .save = f.save.value > 0 ? f.save.value : written,
-                     .between = f.mtbf.value / scenario.cluster.nodes,
-                     .restart = f.notice.value + (f.start ? f.start->value : p.start_up.value),
-                     .interval = f.save_steps,
-                     .seed = f.seed});
+  JobCourse course = course_of(f, scenario.cluster);
+  course.step = p.step_time.value;
+  course.steps = steps;
+  course.save = f.save.value > 0 ? f.save.value : written;
+  course.begin += (p.start_up + p.first_step - p.step_time).value;
+  course.restart = f.notice.value + f.start.value_or(p.start_up).value;
+  return goodput_of(course);
 }
 
 // Compares the run with the same one without failures.
 EngineLosses losses_of_engines(const Scenario& scenario, CauseSet free, const GrpoPrediction& p) {
   Scenario unbroken = scenario;
-  Seconds& mtbf = unbroken.grpo->failures.engine_mtbf;
+  Seconds& mtbf = unbroken.grpo->engine_mtbf;
   const double measured =
       p.step_time.value * static_cast<double>(scenario.grpo->measured_steps - 1);
   const double expected = measured * static_cast<double>(p.placement.engines.size()) / mtbf.value;
@@ -339,11 +340,10 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
        .beside = learners.alone ? TrainingCost(train_critic) : TrainingCost(),
        .beside_learners = learners.alone ? packers_of(scenario, GrpoModel::critic) : 0,
        .whole_batches = scenario.engine->scheduler.order == StepOrder::whole_batches,
-       .failures =
-           {.mtbf = grpo.failures.engine_mtbf.value,
-            .notice = grpo.failures.notice.value,
-            .start = grpo.failures.engine_start.value_or(Seconds{start_up(scenario, decode)}).value,
-            .seed = grpo.failures.seed},
+       .failures = {.mtbf = grpo.engine_mtbf.value,
+                    .notice = grpo.failures.notice.value,
+                    .start = grpo.engine_start.value_or(Seconds{start_up(scenario, decode)}).value,
+                    .seed = grpo.failures.seed},
        .reference = replay_return(scenario, p.placement, learners.states().waiting(grpo),
                                   player.for_more())});
   p.training_parts = all;
@@ -384,12 +384,11 @@ GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how) {
   measure_card(scenario, p);
   p.bottleneck = bottleneck_of(p);
   p.start_up = {start_up(scenario, decode)};
-  if (const double steps = std::floor(grpo.total_episodes / grpo.responses()); steps > 0)
-    p.wall = p.start_up + p.first_step + p.step_time * (steps - 1);
-  if (grpo.failures.mtbf.value > 0) p.goodput = goodput_of_run(scenario, p);
-  if (grpo.failures.engine_mtbf.value > 0)
-    p.engine_losses = losses_of_engines(scenario, how.free, p);
-  if (p.goodput && p.goodput->useful > 0) p.wall = p.wall * (1 / p.goodput->useful);
+  const double steps = std::floor(grpo.total_episodes / grpo.responses());
+  if (steps > 0) p.wall = p.start_up + p.first_step + p.step_time * (steps - 1);
+  if (grpo.failures.any()) p.goodput = goodput_of_run(scenario, p, steps);
+  if (grpo.engine_mtbf.value > 0) p.engine_losses = losses_of_engines(scenario, how.free, p);
+  if (p.goodput && steps > 0) p.wall = p.goodput->wall;
   add_run_warnings(scenario, p);
   return p;
 }

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/studies/grpo/goodput.hpp"
 #include "analysis/studies/grpo/grpo_costs.hpp"
 #include "analysis/studies/grpo/grpo_memory.hpp"
+#include "analysis/studies/predict/goodput.hpp"
 
 namespace stepsim {
 

@@ -9,15 +9,6 @@
 namespace stepsim {
 namespace {
 
-Seconds wall_of(const Job& job, const RunLength& length, Seconds step_time,
-                const std::optional<SavingCost>& saving,
-                const std::optional<ResumingCost>& resuming) {
-  Seconds wall = step_time * (length.optimizer_steps - job.resume.after);
-  if (saving) wall += saving->time * saving->count;
-  if (resuming) wall += resuming->time;
-  return wall;
-}
-
 std::optional<Energy> energy_of(const Scenario& scenario, const ReplayedStep& step) {
   const auto power = power_of(scenario.cluster);
   if (!power) return std::nullopt;
@@ -31,8 +22,10 @@ Joules job_energy_of(const std::optional<Energy>& energy, Seconds step_time, Sec
   return Joules{steps * energy->total()} + energy->standing * (wall - steps * step_time);
 }
 
-double steps_left(const Scenario& scenario, const RunLength& length) {
-  return length.optimizer_steps - scenario.job.resume.after;
+// Returns the steps that a job takes from here, those that it does again after failures as well.
+double steps_taken(const Scenario& scenario, const WholeJob& job, Seconds step) {
+  const double again = job.goodput ? job.goodput->lost * (job.goodput->wall / step) : 0;
+  return job.length->optimizer_steps - scenario.job.resume.after + again;
 }
 
 }  // namespace
@@ -58,16 +51,15 @@ StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
   const auto loss = loss_cost(scenario);
   const Seconds whole = loss ? loss->step : trace.makespan;
   figures.tokens_per_second_per_gpu = tokens_per_second_per_gpu(scenario, program.tokens, whole);
-  if (const auto length = run_length(scenario))
-    figures.wall =
-        wall_of(scenario.job, *length, whole, saving_cost(scenario), resuming_cost(scenario));
+  const WholeJob job = whole_job(scenario, whole);
+  figures.wall = job.wall;
   if (asked == Asked::times) return figures;
   figures.memory = memory_of(scenario, program, trace).needed();
   if (const auto energy = energy_of(scenario, step)) {
     figures.energy = {energy->total()};
-    if (const auto length = run_length(scenario))
+    if (job.length)
       figures.job_energy =
-          job_energy_of(energy, figures.step_time, figures.wall, steps_left(scenario, *length));
+          job_energy_of(energy, figures.step_time, figures.wall, steps_taken(scenario, job, whole));
   }
   return figures;
 }
@@ -79,8 +71,6 @@ Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how) {
   const OpGraph& graph = program.graph;
   const Trace& trace = step.trace;
   Prediction result;
-  result.saving = saving_cost(scenario, how.player);
-  result.resuming = resuming_cost(scenario, how.player);
   result.loss = loss_cost(scenario, how.player);
   result.operations = step.operations;
   result.played_by = trace.by;
@@ -94,13 +84,16 @@ Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how) {
   result.utilisation_in_rows =
       (program.flops.matrices + program.flops.attention_in_rows) / possible;
   result.iterations_per_second = static_cast<double>(scenario.job.accumulation) / whole.value;
-  result.length = run_length(scenario);
-  if (result.length)
-    result.wall = wall_of(scenario.job, *result.length, whole, result.saving, result.resuming);
+  const WholeJob job = whole_job(scenario, whole, how.player);
+  result.length = job.length;
+  result.saving = job.saving;
+  result.resuming = job.resuming;
+  result.goodput = job.goodput;
+  result.wall = job.wall;
   result.energy = energy_of(scenario, step);
   if (result.length)
     result.job_energy = job_energy_of(result.energy, result.step_time, result.wall,
-                                      steps_left(scenario, *result.length));
+                                      steps_taken(scenario, job, whole));
   result.breakdown = mean_breakdown(program.stages, graph, trace);
   result.memory = memory_of(scenario, program, trace);
   for (const NamedConstant& constant : scenario.constants)

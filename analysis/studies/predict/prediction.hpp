@@ -26,7 +26,8 @@ struct Prediction {
   std::optional<RunLength> length;
   std::optional<SavingCost> saving;
   std::optional<ResumingCost> resuming;
-  std::optional<LossCost> loss;  // then the step's time is the one until it is lost
+  std::optional<Goodput> goodput;  // nothing: nothing fails
+  std::optional<LossCost> loss;    // then the step's time is the one until it is lost
   Seconds wall;  // of the whole job, or of what is left when it is resumed; 0: no length is given
   Breakdown breakdown;
   std::optional<Energy> energy;  // of a step; none: a file does not say what its part draws

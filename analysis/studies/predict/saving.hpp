@@ -1,10 +1,12 @@
-// This predicts the time that saving and resuming cost a run. Each is a program of its own.
+// This predicts the time that saving and resuming cost a run, and failures. Saving and resuming are
+// programs of their own.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "analysis/memory_timeline.hpp"
+#include "analysis/studies/predict/goodput.hpp"
 #include "scenarios/read/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/engine/player.hpp"
@@ -15,6 +17,7 @@ namespace stepsim {
 struct SavingCost {
   Checkpoint files;
   Seconds time;      // training waits for one
+  Seconds behind{};  // beyond that, until its files are written
   double count = 0;  // of the run; 0: the run has no length
 };
 
@@ -34,8 +37,14 @@ struct LossCost {
   Seconds step{};          // that nothing is lost in
 };
 
-std::optional<SavingCost> saving_cost(const Scenario& scenario, const Player& player = {});
-std::optional<ResumingCost> resuming_cost(const Scenario& scenario, const Player& player = {});
+struct WholeJob {
+  std::optional<RunLength> length;
+  std::optional<SavingCost> saving;
+  std::optional<ResumingCost> resuming;
+  std::optional<Goodput> goodput;  // nothing: nothing fails
+  Seconds wall{};  // of the whole job, or of what is left when it is resumed; 0: it has no length
+};
+WholeJob whole_job(const Scenario& scenario, Seconds step, const Player& player = {});
 std::optional<LossCost> loss_cost(const Scenario& scenario, const Player& player = {});
 
 }  // namespace stepsim
