@@ -85,7 +85,7 @@ cli("grpo engines that stay awake" ARGS memory colocated-8b --set job.vllm_sleep
   OUTPUT "does not fit: engines stay awake while GPUs learn: 68.7 GB of an engine and [0-9.]+ GB of a learner at the peak of training are more than 84.1 GB usable; vllm_sleep_level 1 or 2 lets them sleep\n.*\njob.vllm_sleep_level: 1 ")
 refused("parts of nothing" "--set;job.async_steps=0;--set;job.partial_rollouts=true" "needs oversampling above 1")
 cli("grpo goodput of nodes that fail" ARGS ${production} "--set;job.failures.mtbf=6000 h"
-  OUTPUT "goodput +9[0-9].[0-9] % of the time of a run whose nodes fail: [0-9.]+ %[ \n]+writes[ \n]+a[ \n]+checkpoint[ \n]+every[ \n]+[0-9]+[ \n]+steps?,[ \n]+[0-9.]+ %[ \n]+is done again")
+  OUTPUT "goodput +9[0-9].[0-9] %[ \n]+of the time of a job whose parts fail once in 300 h:[ \n]+[0-9.]+ %[ \n]+writes[ \n]+a[ \n]+checkpoint[ \n]+every[ \n]+[0-9]+[ \n]+steps?,[ \n]+[0-9.]+ %[ \n]+is done again")
 cli("grpo engines that fail" ARGS run --full @ROOT@/tests/cli/grpo-small.yaml "--set;job.failures.engine_mtbf=1 min" "--set;job.failures.engine_start=30 s" --faster 0
   OUTPUT "failures +of engines: [0-9]+ in the run, [0-9.]+[ \n]+expected[ \n]+in[ \n]+the[ \n]+steps[ \n]+measured; where[ \n]+none[ \n]+fails[ \n]+a[ \n]+step[ \n]+takes[ \n]+[0-9.]+ m?s")
 cli("grpo engines that fail too seldom to be seen" ARGS run --full @ROOT@/tests/cli/grpo-small.yaml "--set;job.failures.engine_mtbf=1 h" --faster 0

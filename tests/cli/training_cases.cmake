@@ -361,7 +361,7 @@ cli("run says energy and its ranges as JSON" ARGS run llama32-3b-sft-zero3 --sam
 cli("validate holds whole runs against their measured energy" ARGS validate @ROOT@/scenarios/measured/energy
   OUTPUT "olmo-7b-a100 +job_energy +374 GJ [^\n]*%")
 cli("run with a price that is none" ARGS run llama32-3b-sft-zero3 --price cheap CODE 2
-  ERROR "--price: expected money for a GPU and an hour, a provider, or cheapest; no provider \"cheap\" (did you mean")
+  ERROR "--price: expected money for a GPU and an hour, a provider, or cheapest; no provider \"cheap\"; `stepsim list prices` names them")
 cli("run with a price that a provider has" ARGS run llama32-3b-sft-zero3 --samples 0 --brief --cluster h100-8 --price lambda --budget-money 500
   OUTPUT "at 3.99 each \\(lambda on-demand, 2026-09-20\\).*500 buys 125 GPU-hours, 15.7 h: [0-9]+ steps, [0-9.e+]+ tokens")
 cli("run with the cheapest price" ARGS run llama32-3b-sft-zero3 --samples 0 --cluster h100-8 --price cheapest:spot --json KEYS cost/offer)

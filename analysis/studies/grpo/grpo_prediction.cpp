@@ -173,7 +173,6 @@ Goodput goodput_of_run(const Scenario& scenario, const GrpoPrediction& p, double
   course.step = p.step_time.value;
   course.steps = steps;
   course.save = f.save.value > 0 ? f.save.value : written;
-  course.begin += (p.start_up + p.first_step - p.step_time).value;
   course.restart = f.notice.value + f.start.value_or(p.start_up).value;
   return goodput_of(course);
 }
@@ -388,7 +387,7 @@ GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how) {
   if (steps > 0) p.wall = p.start_up + p.first_step + p.step_time * (steps - 1);
   if (grpo.failures.any()) p.goodput = goodput_of_run(scenario, p, steps);
   if (grpo.engine_mtbf.value > 0) p.engine_losses = losses_of_engines(scenario, how.free, p);
-  if (p.goodput && steps > 0) p.wall = p.goodput->wall;
+  if (p.goodput && steps > 0) p.wall += p.goodput->wall - p.step_time * steps;
   add_run_warnings(scenario, p);
   return p;
 }
