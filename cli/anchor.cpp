@@ -36,6 +36,7 @@ constexpr std::array anchor_option_specs = with_source_options(std::array{
                'o'},
     OptionSpec{"samples", "N", "draws of the constants (default 64)"},
     OptionSpec{"set", "KEY=VALUE", "instead of what the file says; repeats", 0, true},
+    OptionSpec{"brief", "", "with what was taken, in a few lines"},
     OptionSpec{"json", "", "for machines"}});
 constexpr Usage anchor_usage{
     "stepsim anchor FILE --log LOG... [-o NAME.anchor.yaml] [options]",
@@ -144,6 +145,7 @@ int anchor_command(const CommandLine& line) {
   if (!options) return exit_code::yes;
   if (options->words.empty())
     throw UserError(fmt::format("which scenario? usage: {}", anchor_usage.call));
+  require_one_form(*options, {"brief", "json"});
   const std::string& file = options->words.front();
   const std::vector<std::string> logs = all_of(*options, "log");
   if (logs.empty())
@@ -177,7 +179,8 @@ int anchor_command(const CommandLine& line) {
     print_result(anchor_kind, asked.value_or(Records{}), anchor_records(run));
     return exit_code::yes;
   }
-  say("{}", text_of(run));
+  say("{}{}", text_of(run),
+      options->has("brief") ? taken_in_brief(load_scenario(line.data, file, settings)) : "");
   if (output)
     say("\n{}: take it with --anchor {}, or put it into ~/.config/stepsim/anchors\n", *output,
         *output);

@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/keys.hpp"
 #include "cli/models.hpp"
+#include "cli/openapi.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/scenarios.hpp"
@@ -19,6 +20,7 @@
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
@@ -33,8 +35,10 @@ namespace stepsim {
 namespace {
 
 constexpr std::array list_options{
+    OptionSpec{"matching", "TEXT", "only names and titles with this in them, in any case"},
     OptionSpec{"json", "", "print JSON"},
     OptionSpec{"json-schemas", "", "instead: what --json of all commands prints (docs/json.md)"},
+    OptionSpec{"openapi", "", "instead: the routes of `serve` for programs, as OpenAPI 3.1"},
     OptionSpec{"template", "METHOD",
                "keys: a scenario with every key, sft, or with those of GRPO, grpo"},
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
@@ -282,10 +286,12 @@ Entries entries(const Catalogue& data, std::string_view list) {
   return entries(data, *std::ranges::find(shelves, list, &Kind::name));
 }
 
-std::vector<std::string> list_names() {
-  std::vector<std::string> names = texts_of(shelves, &Kind::name);
-  append(names, std::array{scenarios_word, algorithms_word, architectures_word});
-  return names;
+Entries matching(Entries rows, const std::string& text) {
+  const std::string small = in_small_letters(text);
+  std::erase_if(rows, [&](const auto& row) {
+    return in_small_letters(row.first + ' ' + row.second).find(small) == std::string::npos;
+  });
+  return rows;
 }
 
 void print_rows(std::string_view heading, const Entries& rows) {
@@ -295,12 +301,13 @@ void print_rows(std::string_view heading, const Entries& rows) {
   for (const auto& [name, title] : rows) say("  {:<{}}  {}\n", name, widest, title);
 }
 
-Records list_records(const Catalogue& data, std::span<const std::string> lists) {
+Records list_records(const Catalogue& data, std::span<const std::string> lists,
+                     const std::string& text) {
   const auto entry = [](const auto& each) -> Records {
     return {{"name", "of the entry", each.first}, {"title", "what it is", each.second}};
   };
   return mapped(lists, [&](const std::string& list) {
-    return Record(list, "entries", list_of(entries(data, list), entry));
+    return Record(list, "entries", list_of(matching(entries(data, list), text), entry));
   });
 }
 
@@ -370,6 +377,12 @@ Records records_of(const std::string& name, const Shown& shown) {
 
 }  // namespace
 
+std::vector<std::string> catalogue_lists() {
+  std::vector<std::string> names = texts_of(shelves, &Kind::name);
+  append(names, std::array{scenarios_word, algorithms_word, architectures_word});
+  return names;
+}
+
 Records list_sample() {
   const Records entry{{"name", "of the entry", ""}, {"title", "what it is", ""}};
   return {{"KIND", "entries; one key for each kind", list_of(std::array{entry}, std::identity())}};
@@ -391,8 +404,7 @@ void refuse_scenario_options(const Options& options, const std::string& name,
 }
 
 void print_scenario(const Catalogue& data, const std::string& name, const Options& options) {
-  if (options.has("json") && options.has("yaml"))
-    throw UserError("--json and --yaml: only one of them can be printed");
+  require_one_form(options, {"json", "yaml"});
   const std::string file = find_scenario(data, name);
   const Scenario scenario = load_scenario(data, file, settings_of(options));
   if (options.has("json"))
@@ -412,8 +424,12 @@ int list_command(const CommandLine& line) {
     say("{}", json_document());
     return exit_code::yes;
   }
+  if (options->has("openapi")) {
+    say("{}", openapi_document());
+    return exit_code::yes;
+  }
   const std::string only = options->words.empty() ? "" : options->words.front();
-  std::vector<std::string> lists = list_names();
+  std::vector<std::string> lists = catalogue_lists();
   std::vector<std::string> known = lists;
   known.emplace_back(keys_word);
   if (!only.empty() && !holds(known, only))
@@ -426,11 +442,14 @@ int list_command(const CommandLine& line) {
   for (const std::string_view option : {"template", "markdown"})
     if (options->has(option)) throw UserError(fmt::format("--{}: goes with `list keys`", option));
   if (!only.empty()) lists = {only};
+  const std::string text = options->get("matching").value_or("");
   if (options->has("json")) {
-    print_result(list_kind, {}, list_records(line.data, lists));
+    print_result(list_kind, {}, list_records(line.data, lists, text));
     return exit_code::yes;
   }
-  for (const std::string& list : lists) print_rows(list, entries(line.data, list));
+  for (const std::string& list : lists)
+    if (const Entries rows = matching(entries(line.data, list), text); !rows.empty())
+      print_rows(list, rows);
   return exit_code::yes;
 }
 

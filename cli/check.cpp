@@ -37,8 +37,9 @@ constexpr std::array check_option_specs = with_source_options(std::array{
                0, true},
     OptionSpec{"both", "KEY=VALUE", "of a sentence: changes all scenarios alike", 0, true},
     OptionSpec{"price", "N", "money for a GPU and an hour, for \"A costs under 500\""},
-    OptionSpec{"brief", "", "of each claim its verdict in a sentence"}, workers_option,
-    json_option});
+    OptionSpec{"brief", "",
+               "of each claim its verdict in a sentence, of a sentence what was taken"},
+    workers_option, json_option});
 constexpr Usage check_usage{
     "stepsim check [CLAIMS.yaml...] [options]\n"
     "       stepsim check \"A is 2x faster than B\" A.yaml [B.yaml] [--set KEY=VALUE...]",
@@ -132,10 +133,14 @@ std::vector<Claim> claims_of(const CommandLine& line, const Options& options) {
 }
 
 // Says what was taken for the scenarios of a sentence.
-std::string taken_for(const Catalogue& data, const Claim& claim) {
+std::string taken_for(const Catalogue& data, const Claim& claim, bool brief) {
   const auto scenarios = mapped(claim.scenarios, [&](const ClaimScenario& each) {
     return load_scenario(data, each.source, each.settings);
   });
+  std::string lines;
+  for (std::size_t i = 0; brief && i < scenarios.size(); ++i)
+    lines += fmt::format("{}: {}", claim.scenarios[i].alias, taken_in_brief(scenarios[i]));
+  if (brief) return lines;
   std::vector<ReadSide> sides;
   sides.reserve(scenarios.size());
   for (std::size_t i = 0; i < scenarios.size(); ++i)
@@ -278,9 +283,9 @@ int check_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(check_kind, {}, records_of(line.data, claims, judged));
   else if (options->has("brief"))
-    say("{}", brief_text(judged));
+    say("{}{}", brief_text(judged), sentence ? taken_for(line.data, claims.front(), true) : "");
   else
-    say("{}{}", sentence ? taken_for(line.data, claims.front()) : "", text_of(judged));
+    say("{}{}", sentence ? taken_for(line.data, claims.front(), false) : "", text_of(judged));
   const bool all = std::ranges::all_of(
       judged, [](const JudgedClaim& claim) { return claim.verdict == Verdict::supported; });
   return all ? exit_code::yes : exit_code::no;

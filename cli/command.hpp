@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "topology/catalog.hpp"
 
@@ -44,7 +45,11 @@ int report_command(const CommandLine& line);
 int serve_command(const CommandLine& line);
 int export_command(const CommandLine& line);
 int collective_command(const CommandLine& line);
+int mcp_command(const CommandLine& line);
 int list_command(const CommandLine& line);
 int show_command(const CommandLine& line);
+
+// Returns what `list` can be asked for.
+std::vector<std::string> catalogue_lists();
 
 }  // namespace stepsim

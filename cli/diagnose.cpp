@@ -12,6 +12,7 @@
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -28,6 +29,7 @@ constexpr std::array diagnose_option_specs = with_source_options(std::array{
                0, true},
     OptionSpec{"samples", "N", "draws of the constants (default 32)"},
     OptionSpec{"set", "KEY=VALUE", "instead of what the file says; repeats", 0, true},
+    OptionSpec{"brief", "", "with what was taken, in a few lines"},
     OptionSpec{"json", "", "for machines"}});
 constexpr Usage diagnose_usage{
     "stepsim diagnose FILE --log LOG... [options]",
@@ -159,6 +161,7 @@ int diagnose_command(const CommandLine& line) {
   const std::vector<std::string> paths = all_of(*options, "log");
   if (paths.empty())
     throw UserError("--log: is missing: a log of the run, or a line of its progress bar");
+  require_one_form(*options, {"brief", "json"});
   const std::string& file = options->words.front();
   const std::vector<Setting> settings = settings_of(*options);
   const ReadLogs read = read_logs(paths, fault_kinds(line.data));
@@ -176,7 +179,8 @@ int diagnose_command(const CommandLine& line) {
     print_result(diagnosis_kind, asked_of(line.data, {file, settings}).value_or(Records{}),
                  diagnosis_records(diagnosis));
   else
-    say("{}", text_of(diagnosis));
+    say("{}{}", text_of(diagnosis),
+        options->has("brief") ? taken_in_brief(load_scenario(line.data, file, settings)) : "");
   return diagnosis.suspects.front().kind == nullptr ? exit_code::yes : exit_code::no;
 }
 

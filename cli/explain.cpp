@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "analysis/studies/explain/summary.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/explain_output.hpp"
@@ -37,6 +38,7 @@ constexpr std::array explain_option_specs = with_source_options(std::array{
                "change who is slower or which row is the largest; 0: none (default: 24, for steps "
                "of over 30000 operations 8, for GRPO 0)"},
     OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"}, workers_option,
+    OptionSpec{"brief", "", "the sentence, and what was taken for each"},
     OptionSpec{"csv", "", "the rows, for machines"}, json_option});
 constexpr Usage explain_usage{
     "stepsim explain A [B] [--set KEY=VALUE...] [options]",
@@ -69,8 +71,7 @@ int explain_command(const CommandLine& line) {
     throw UserError(fmt::format("which scenario? usage: {}", explain_usage.call));
   if (options->words.size() == 1 && changes.size() == shared.size())
     throw UserError("compared with what? name a second scenario, or change this one with --set");
-  if (options->has("csv") && options->has("json"))
-    throw UserError("--csv and --json: only one of them can be printed");
+  require_one_form(*options, {"csv", "json", "brief"});
   const NamedStep a = read_step(line, options->words.front(), shared);
   NamedStep b = read_step(line, options->words.back(), changes);
   for (const auto& [key, value] : std::span(changes).subspan(shared.size()))
@@ -99,6 +100,9 @@ int explain_command(const CommandLine& line) {
         explanation_records(answer));
   else if (options->has("csv"))
     say("{}", explanation_csv(answer));
+  else if (options->has("brief"))
+    say("{}\nA: {}B: {}", summary_text(answer), taken_in_brief(a.scenario),
+        taken_in_brief(b.scenario));
   else
     say("{}{}",
         taken_text(

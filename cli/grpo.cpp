@@ -240,8 +240,9 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
 }
 
 Records grpo_sample() {
+  const std::optional<Interval> none;
   return joined(
-      {grpo_records({}, {}),
+      {grpo_records({}, {}, none),
        {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}),
         played_record(PlayedBy{.difference = 0.0, .energy_difference = 0.0}), faster_sample(),
         fitting_record(FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}})}});

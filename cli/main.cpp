@@ -1,4 +1,4 @@
-// This holds the table of commands, the one place that catches, and the exit codes.
+// This holds the table of commands.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,22 +7,18 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <new>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/failures.hpp"
 #include "cli/front_options.hpp"
 #include "cli/import.hpp"
 #include "cli/pages.hpp"
 #include "cli/screen.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/letters.hpp"
-#include "sim/base/machine_error.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 
@@ -50,7 +46,10 @@ constexpr std::array commands{
             fit_command},
     Command{"kernels", "single kernels beside measured ones", kernels_command},
     Command{"report", "a page to look at: timeline, breakdown, memory, links", report_command},
-    Command{"serve", "a page in the browser to try settings on", serve_command},
+    Command{"serve", "a page in the browser to try settings on, and routes for programs",
+            serve_command},
+    Command{"mcp", "answers coding agents: Model Context Protocol over standard input and output",
+            mcp_command},
     Command{"export", "a step for Perfetto and Chrome's tracing page", export_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},
     Command{"import", "a file of another program as a scenario", import_command},
@@ -135,29 +134,12 @@ int run(std::vector<std::string> words) {
                               did_you_mean(words.front(), names)));
 }
 
-// Tells the user what went wrong. When stderr is closed or full there is nobody left to tell.
-void complain(const std::string& text) {
-  std::fputs(printable("stepsim: " + text + "\n").c_str(), stderr);
-}
-
 // The standard library ends a program in some places where it has no memory, such as for the name
 // of a file in a folder, instead of throwing.
 [[noreturn]] void end_at_once() {
   constexpr std::string_view why = "stepsim: too little memory, or a bug of ours\n";
   std::fwrite(why.data(), 1, why.size(), stderr);
   std::_Exit(exit_code::bug);
-}
-
-int output_failed(int why) {
-  complain(fmt::format("the output could not be written: {}", std::strerror(why)));
-  return exit_code::input;
-}
-
-// Returns whether this is no bug of ours: processes, open files or memory have run out.
-bool is_shortage(const std::error_code& code) {
-  return code == std::errc::resource_unavailable_try_again ||
-         code == std::errc::too_many_files_open ||
-         code == std::errc::too_many_files_open_in_system || code == std::errc::not_enough_memory;
 }
 
 }  // namespace
@@ -168,26 +150,5 @@ int main(int argc, char** argv) {
   std::set_terminate(end_at_once);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and not the end
   std::signal(SIGXFSZ, SIG_IGN);  // nor is a file that may not grow
-  try {
-    return run({argv + std::min(argc, 1), argv + argc});
-  } catch (const UserError& error) {
-    complain(error.what());
-    return exit_code::input;
-  } catch (const std::bad_alloc&) {
-    complain("this machine has too little memory to compute it");
-    return exit_code::input;
-  } catch (const std::system_error& error) {
-    if (std::ferror(stdout) != 0) return output_failed(error.code().value());
-    complain(fmt::format("this machine{}: {}",
-                         is_shortage(error.code()) ? ", or a limit of this shell, allows no more"
-                                                   : " could not do it",
-                         error.what()));
-    return exit_code::input;
-  } catch (const MachineError& error) {
-    complain(fmt::format("this machine could not do it: {}", error.what()));
-    return exit_code::input;
-  } catch (const std::exception& error) {
-    complain(fmt::format("this is a bug of ours: {}", error.what()));
-    return exit_code::bug;
-  }
+  return exit_code_of([&] { return run({argv + std::min(argc, 1), argv + argc}); });
 }

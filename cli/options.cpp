@@ -117,9 +117,12 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
         result.words.push_back(option.value.front());
         continue;
       }
-      if (option.unregistered)
-        throw UserError(fmt::format("unknown option {}{}", option.original_tokens.front(),
-                                    did_you_mean(option.original_tokens.front(), names_of(usage))));
+      if (option.unregistered) {
+        const std::string& said = option.original_tokens.front();
+        const std::string name = said.substr(0, said.find('='));
+        throw UserError(
+            fmt::format("unknown option {}{}", name, did_you_mean(name, names_of(usage))));
+      }
       const auto spec = std::ranges::find(usage.options, option.string_key, &OptionSpec::name);
       const bool repeats = spec != usage.options.end() && spec->repeats;
       if (result.has(option.string_key) && !repeats)
@@ -150,6 +153,16 @@ std::string word_of(const Options& options, std::string_view name, std::string_v
     throw UserError(fmt::format("--{}: expected {}, found \"{}\"{}", name, one_of(names), text,
                                 did_you_mean(text, names)));
   return text;
+}
+
+void require_one_form(const Options& options, std::initializer_list<std::string_view> forms) {
+  std::string given;
+  for (const std::string_view form : forms) {
+    if (!options.has(form)) continue;
+    if (!given.empty())
+      throw UserError(fmt::format("--{} and --{}: only one of them can be printed", given, form));
+    given = form;
+  }
 }
 
 std::vector<std::uint32_t> parse_ranks(std::string_view text) {

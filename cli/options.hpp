@@ -60,6 +60,8 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
 // Reads a word out of a closed list; the message names the list and the nearest member.
 std::string word_of(const Options& options, std::string_view name, std::string_view fallback,
                     std::initializer_list<std::string_view> allowed);
+// Throws UserError where more than one of these is given: each is a form of the whole answer.
+void require_one_form(const Options& options, std::initializer_list<std::string_view> forms);
 // Reads "0,1,4-7" as 0 1 4 5 6 7.
 std::vector<std::uint32_t> parse_ranks(std::string_view text);
 // "64KiB:16GiB" doubles from one to the other; "1MiB,4MiB" are single sizes.

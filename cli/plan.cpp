@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array plan_options{
     OptionSpec{"cluster", "NAME", "the machine: a name of `stepsim list clusters` or `list nodes`"},
-    OptionSpec{"nodes", "N",
+    OptionSpec{"nodes", "LIST",
                "how many nodes of it; several, as 2,4,8 or 1:64:*2: the best of all of them"},
     OptionSpec{"stack", "NAME", "of `stepsim list stacks` (of a model: `stepsim show plan`)"},
     OptionSpec{"global-batch", "ROWS", "rows of an optimizer step (of a model: 256)"},
@@ -57,6 +57,7 @@ constexpr std::array plan_options{
                "until then plans.journal keeps these, and the same command goes on from there",
                'o'},
     workers_option,
+    OptionSpec{"brief", "", "what was taken in a few lines"},
     json_option};
 constexpr Usage plan_usage{
     "stepsim plan MODEL|SCENARIO [--cluster C] [options]",
@@ -242,6 +243,7 @@ void require_energy(const PlanSpace& space) {
 int plan_command(const CommandLine& line) {
   const auto options = parse(plan_usage, line.words);
   if (!options) return exit_code::yes;
+  require_one_form(*options, {"brief", "json"});
   const PlanQuestion question = question_of(line, *options);
   PlanSearch search = search_of(line, *options);
   const std::string folder = options->get("output").value_or("");
@@ -274,6 +276,9 @@ int plan_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
                  plan_answer_records(space, search, answer, rates, played));
+  else if (options->has("brief"))
+    say("{}{}", plan_answer_text(space, search, answer, rates, taken_in_brief(space.asked)),
+        fits ? below : more_nodes_text(question, space, search));
   else
     say("{}{}{}{}{}", assumptions_text(space.asked.assumptions),
         plan_answer_text(space, search, answer, rates),

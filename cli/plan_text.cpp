@@ -212,10 +212,11 @@ std::string nothing_text(const PlanSpace& space, const PlanAnswer& answer) {
 }  // namespace
 
 std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
-                             const PlanAnswer& answer, const Rates& rates) {
-  if (answer.best.empty()) return wrapped(nothing_text(space, answer));
-  std::string text =
-      wrapped(sentence(space, search, answer)) + "\n" + table_of_best(space, search, answer) + "\n";
+                             const PlanAnswer& answer, const Rates& rates,
+                             const std::string& taken) {
+  if (answer.best.empty()) return wrapped(nothing_text(space, answer)) + taken;
+  std::string text = wrapped(sentence(space, search, answer)) + taken + "\n" +
+                     table_of_best(space, search, answer) + "\n";
   if (const std::string cost = cost_text(rates, job_time(answer.best.front())); !cost.empty())
     text += cost;
   if (const std::string second = second_text(space, search, answer); !second.empty())

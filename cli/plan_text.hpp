@@ -9,8 +9,10 @@
 
 namespace stepsim {
 
+// `taken` stands behind the sentence.
 std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
-                             const PlanAnswer& answer, const Rates& rates);
+                             const PlanAnswer& answer, const Rates& rates,
+                             const std::string& taken = "");
 Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
                             const PlanAnswer& answer, const Rates& rates,
                             const std::optional<PlayedBy>& played);

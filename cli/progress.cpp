@@ -32,10 +32,23 @@ std::string time_left(const Begin& begin, std::size_t done, std::size_t of) {
   return fmt::format(", {} left", to_text(Seconds{each * static_cast<double>(of - done)}));
 }
 
+// Of whoever listens instead of looking.
+int progress_listener = -1;
+
+void tell_listener(std::string_view what, std::size_t done, std::size_t of) {
+  const std::string line = fmt::format("{} {} {}\n", done, of, what);
+  if (::write(progress_listener, line.data(), line.size()) < 0)
+    progress_listener = -1;  // it has gone
+}
+
 }  // namespace
 
+void tell_progress_to(int file) {
+  progress_listener = file;
+}
+
 Progress progress_bar(std::string_view what) {
-  if (::isatty(STDERR_FILENO) == 0) return {};
+  if (progress_listener < 0 && ::isatty(STDERR_FILENO) == 0) return {};
   return [name = std::string(what), begin = std::optional<Begin>()](std::size_t done,
                                                                     std::size_t of) mutable {
     constexpr std::size_t width = 30;
@@ -45,6 +58,7 @@ Progress progress_bar(std::string_view what) {
     const bool seldom = now - begin->drawn < std::chrono::seconds(1);
     if (of == 0 || (done < of && seldom && done * 100 / of == (done - 1) * 100 / of)) return;
     begin->drawn = now;
+    if (progress_listener >= 0) return tell_listener(name, done, of);
     const std::size_t full = done * width / of;
     const std::string line =
         done == of

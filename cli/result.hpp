@@ -20,6 +20,7 @@ struct ResultKind {
   int schema = 1;
   std::string_view what;          // "one step of a scenario"
   Records (*sample)() = nullptr;  // a result with everything in it that there may be
+  int asked = 0;                  // so many scenarios that were asked stand in front
 };
 
 // Returns the kind, its schema and the version of stepsim: what stands in front of every result.

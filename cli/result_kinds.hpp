@@ -34,23 +34,24 @@ Records scenario_sample();
 Records keys_sample();
 Records diff_sample();
 
-inline constexpr ResultKind run_kind{"run", 1, "`stepsim run`: one training step", run_sample};
+inline constexpr ResultKind run_kind{"run", 1, "`stepsim run`: one training step", run_sample,
+                                     true};
 inline constexpr ResultKind grpo_kind{"grpo", 1, "`stepsim run` of a GRPO job: its mean step",
-                                      grpo_sample};
+                                      grpo_sample, 1};
 inline constexpr ResultKind memory_kind{"memory", 1, "`stepsim memory`: what a step needs",
-                                        memory_sample};
+                                        memory_sample, 1};
 inline constexpr ResultKind grpo_memory_kind{"grpo_memory", 1, "`stepsim memory` of a GRPO job",
-                                             grpo_memory_sample};
+                                             grpo_memory_sample, 1};
 inline constexpr ResultKind explain_kind{"explain", 2, "`stepsim explain`: a gap, cause by cause",
-                                         explain_sample};
+                                         explain_sample, 2};
 inline constexpr ResultKind check_kind{"check", 1, "`stepsim check`: claims and their verdicts",
                                        check_sample};
 inline constexpr ResultKind sweep_kind{"sweep", 1, "`stepsim sweep` and `merge`: many settings",
                                        sweep_sample};
 inline constexpr ResultKind search_kind{"search", 1, "`stepsim sweep --find`: one value",
-                                        search_sample};
+                                        search_sample, 1};
 inline constexpr ResultKind plan_kind{"plan", 1, "`stepsim plan`: the best ways to split a job",
-                                      plan_sample};
+                                      plan_sample, 1};
 inline constexpr ResultKind validate_kind{"validate", 1, "`stepsim validate`: measured runs",
                                           validate_sample};
 inline constexpr ResultKind rows_kind{"rows", 1, "`stepsim validate --rows`: measured tables",
@@ -59,9 +60,9 @@ inline constexpr ResultKind anchored_rows_kind{
     "anchored_rows", 1, "`stepsim validate --rows --anchored`: rows anchored on one another",
     anchored_rows_sample};
 inline constexpr ResultKind anchor_kind{"anchor", 1, "`stepsim anchor`: what a measured run says",
-                                        anchor_sample};
+                                        anchor_sample, 1};
 inline constexpr ResultKind diagnosis_kind{
-    "diagnosis", 1, "`stepsim diagnose`: what is likely wrong with a run", diagnosis_sample};
+    "diagnosis", 1, "`stepsim diagnose`: what is likely wrong with a run", diagnosis_sample, 1};
 inline constexpr ResultKind collective_kind{"collective", 1, "`stepsim collective`: bandwidth",
                                             collective_sample};
 inline constexpr ResultKind compare_kind{
@@ -81,7 +82,11 @@ inline constexpr ResultKind scenario_kind{"scenario", 1, "`stepsim show` of a sc
                                           scenario_sample};
 inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`", keys_sample};
 inline constexpr ResultKind diff_kind{
-    "diff", 1, "`stepsim diff`: what two scenarios say differently", diff_sample};
+    "diff", 1, "`stepsim diff`: what two scenarios say differently", diff_sample, 2};
+
+std::span<const ResultKind* const> result_kinds();
+// Returns the JSON Schema of what --json prints.
+Records json_schema(const ResultKind& kind);
 
 // Returns the whole of docs/json.md.
 std::string json_document();

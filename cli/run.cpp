@@ -45,6 +45,10 @@ constexpr std::array run_option_specs = with_source_options(std::array{
                "changes that make it faster, or make it fit, each computed: the best N of all that "
                "are known here (default 3, of as many as take a second or two; with --json, "
                "--brief or --ideal 0)"},
+    OptionSpec{
+        "changes", "",
+        "with --json or --brief: the same of as many as take a second or two, which is usual "
+        "without these"},
     price_option, budget_option, power_option,
     OptionSpec{"energy", "", "adds where the energy goes, by cause"},
     OptionSpec{"beside", "LOG",
@@ -90,7 +94,8 @@ CauseSet free_causes(const Options& options) {
 std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuestion& question) {
   constexpr std::uint32_t usual = 3, most = 100;
   const bool person = !options.has("json") && !options.has("brief") && !options.has("ideal");
-  const auto shown = count_of(options, "faster", 0, most).value_or(person ? usual : 0);
+  const bool wanted = person || options.has("changes");
+  const auto shown = count_of(options, "faster", 0, most).value_or(wanted ? usual : 0);
   if (shown == 0) return std::nullopt;
   if (options.has("ideal"))
     throw UserError("--faster: a step with free causes is nothing to change; leave out --ideal");
@@ -186,8 +191,10 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                          {cost_record(rates, time), played_record(prediction.played_by),
                           faster_record(faster), fitting_record(fitting)}}));
   } else if (options.has("brief")) {
-    say("{}{}{}", grpo_brief_text(prediction, interval), cost_text(rates, time),
-        taken_in_brief(scenario));
+    const auto [faster, fitting] = changes_of(options, question);
+    say("{}{}{}{}{}", grpo_brief_text(prediction, interval), cost_text(rates, time),
+        taken_in_brief(scenario), faster ? faster_text(*faster) : "",
+        fitting ? fitting_text(*fitting) : "");
   } else {
     print_at_once(grpo_head(scenario, prediction, interval));
     const auto [faster, fitting] = changes_of(options, question);
@@ -216,8 +223,7 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
 int run_command(const CommandLine& line) {
   const auto options = parse(run_usage, line.words);
   if (!options) return exit_code::yes;
-  if (options->has("json") && options->has("brief"))
-    throw UserError("--brief and --json: only one of them can be printed");
+  require_one_form(*options, {"brief", "json"});
   if (options->words.empty())
     throw UserError(fmt::format("which scenario? usage: {}", run_usage.call));
   const std::vector<Setting> settings = settings_of(*options);

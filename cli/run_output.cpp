@@ -503,6 +503,7 @@ std::string whole_text(const Scenario& scenario, const Prediction& p, const RunE
 }
 
 std::string brief_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
+  constexpr std::size_t most_in_brief = 5;
   const std::string job = fmt::format(
       "{}{}", p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "",
       p.goodput ? ", " + goodput_in_short(*p.goodput) : "");
@@ -516,7 +517,9 @@ std::string brief_text(const Scenario& scenario, const Prediction& p, const RunE
                      to_text(p.step_time), likely_text(extras.interval),
                      p.tokens_per_second_per_gpu, job, to_text(Bytes{p.memory.needed()}),
                      to_text(Bytes{p.memory.capacity}), coloured_verdict(p.memory),
-                     others.empty() ? "" : ", ", fmt::join(others, "; "), taken_in_brief(scenario));
+                     others.empty() ? "" : ", ", fmt::join(others, "; "),
+                     taken_in_brief(scenario)) +
+         changes_text(extras, most_in_brief);
 }
 
 }  // namespace stepsim

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/result_kinds.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -32,7 +35,72 @@ std::string title_of(const ResultKind& kind) {
   return fmt::format("\n## {} (schema {})\n\n{}\n\n", kind.name, kind.schema, kind.what);
 }
 
+Records schema_of_parts(const Records& parts);
+
+// Names a type; what may be missing may be null, and so may a number that none can be said of.
+Records typed(std::string_view type, const Record& record) {
+  std::string what = record.label;
+  if (!name_of(record.unit).empty()) what += fmt::format(", in {}", name_of(record.unit));
+  Records schema;
+  if (record.label.starts_with("a number, a flag or a text"))
+    schema.emplace_back("type", "", list_of({"number", "boolean", "string", "null"}));
+  else if (record.optional || type == "number")
+    schema.emplace_back("type", "", list_of({std::string(type), "null"}));
+  else
+    schema.emplace_back("type", "", type);
+  if (!what.empty()) schema.emplace_back("description", "", what);
+  return schema;
+}
+
+Records schema_of_record(const Record& record) {
+  constexpr std::array<std::string_view, 6> types{"number", "boolean", "string",
+                                                  "array",  "object",  "array"};
+  Records schema = typed(types[static_cast<std::size_t>(record.kind)], record);
+  if (record.missing() || record.value.index() != 4) return schema;
+  if (record.kind == Record::Kind::object) {
+    append(schema, schema_of_parts(record.parts()));
+  } else if (const Records& items = record.parts();
+             !items.empty() && std::ranges::all_of(items, [&](const Record& each) {
+               return each.kind == items.front().kind;  // a pair of a name and a number is not
+             })) {
+    schema.emplace_back("items", "", schema_of_record(items.front()));
+  }
+  return schema;
+}
+
+// A key that says so, or is in capitals, stands for any name.
+Records schema_of_parts(const Records& parts) {
+  Records named, any;
+  for (const Record& part : parts) {
+    const bool stands_for_any =
+        part.label.find("one key for each") != std::string::npos ||
+        std::ranges::none_of(part.key, [](char c) { return c >= 'a' && c <= 'z'; });
+    (stands_for_any ? any : named)
+        .emplace_back(stands_for_any ? "additionalProperties" : part.key, "",
+                      schema_of_record(part));
+  }
+  Records schema{{"properties", "", named}};
+  append(schema, any);
+  return schema;
+}
+
+Records asked_in_front(int scenarios) {
+  if (scenarios < 2) return scenarios == 1 ? asked_sample() : Records();
+  return {{"asked_a", "what was asked of A", asked_sample()},
+          {"asked_b", "what was asked of B", asked_sample()}};
+}
+
 }  // namespace
+
+std::span<const ResultKind* const> result_kinds() {
+  return kinds;
+}
+
+Records json_schema(const ResultKind& kind) {
+  return joined(
+      {{{"title", "", kind.name}, {"description", "", kind.what}, {"type", "", "object"}},
+       schema_of_parts(joined({head_of(kind), asked_in_front(kind.asked), kind.sample()}))});
+}
 
 std::string json_document() {
   std::string text(introduction);

@@ -45,6 +45,7 @@ constexpr std::array sweep_options = with_source_options(std::array{
     OptionSpec{"samples", "N",
                "draws of the constants behind an interval of each step time (default: none)"},
     OptionSpec{"workers", "N", "processes at once (default: one per core)", 'j'},
+    OptionSpec{"brief", "", "which points are worth having, and what was taken; without the table"},
     OptionSpec{"json", "", "for machines"},
     OptionSpec{"csv", "", "for spreadsheets: the table that NAME.csv would hold"}});
 constexpr Usage sweep_usage{
@@ -170,6 +171,7 @@ std::string fastest_text(const std::optional<PlayedBy>& played) {
 int sweep_command(const CommandLine& line) {
   const auto options = parse(sweep_usage, line.words);
   if (!options) return exit_code::yes;
+  require_one_form(*options, {"brief", "csv", "json"});
   if (const auto question = options->get("find")) return find(line, *options, *question);
   SweepQuestion question;
   question.data = line.data;
@@ -199,6 +201,8 @@ int sweep_command(const CommandLine& line) {
   const auto played = fastest_again(line.data, table, report, player_of(*options));
   if (options->has("json"))
     print_result(sweep_kind, {}, sweep_records(table, report, advice, notes, played));
+  else if (options->has("brief"))
+    say("{}", sweep_brief(table, report, advice, notes));
   else
     say("{}{}{}", notes.taken, sweep_text(table, report, advice), fastest_text(played));
   return finish_sweep(question.journal, table,

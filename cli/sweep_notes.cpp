@@ -82,6 +82,7 @@ SweepNotes notes_on(const Catalogue& data, const SweepTable& table) {
   if (!scenario) return told;
   told.assumptions = scenario->assumptions;
   told.notes = scenario->notes;
+  told.in_brief = taken_in_brief(*scenario);
   const std::string file = find_scenario(data, table.source);
   told.taken = taken_text(std::array{ReadSide{"", file, *scenario}});
   for (std::size_t k = 0; k < table.keys.size(); ++k) {

@@ -11,6 +11,7 @@ namespace stepsim {
 
 struct SweepNotes {
   std::string taken;                    // as `run` prints it: what is assumed, what is not modelled
+  std::string in_brief;                 // the same in a few lines
   std::vector<Assumption> assumptions;  // the points may say what these leave open
   std::vector<std::string> notes;       // of the file, and of keys that are varied for nothing
 };

@@ -204,16 +204,13 @@ std::string nearest_text(const SweepTable& table, const SweepAdvice& advice) {
                      fitting_text(advice.nearest->fitting));
 }
 
-}  // namespace
-
-std::string sweep_text(const SweepTable& table, const SweepReport& report,
-                       const SweepAdvice& advice) {
-  std::string text =
-      fmt::format("{}\n{} points, {} of them can run\n\n{}", table.title, table.rows.size(),
-                  report.feasible, render(point_table(table, report)));
-  if (report.feasible == 0) return text + "\nno point can run\n" + nearest_text(table, advice);
-  text += '\n';
+// Says what the table comes to; `taken` stands behind the points.
+std::string worth_text(const SweepTable& table, const SweepReport& report,
+                       const SweepAdvice& advice, const std::string& taken = "") {
+  if (report.feasible == 0) return "no point can run\n" + taken + nearest_text(table, advice);
+  std::string text;
   for (const std::string& line : points_worth_having(table, report)) text += line + '\n';
+  text += taken;
   if (!report.scalings.empty()) text += '\n';
   for (const std::string& line : scaling_lines(report)) text += line + '\n';
   if (advice.faster.empty()) return text;
@@ -221,6 +218,22 @@ std::string sweep_text(const SweepTable& table, const SweepReport& report,
   for (const WhatIf& each : advice.faster)
     text += fmt::format("  {:>+6.1f} %  {}\n", 100 * each.gain, each.change);
   return text;
+}
+
+}  // namespace
+
+std::string sweep_text(const SweepTable& table, const SweepReport& report,
+                       const SweepAdvice& advice) {
+  const std::string head = fmt::format("{}\n{} points, {} of them can run\n", table.title,
+                                       table.rows.size(), report.feasible);
+  return head + '\n' + render(point_table(table, report)) + '\n' +
+         worth_text(table, report, advice);
+}
+
+std::string sweep_brief(const SweepTable& table, const SweepReport& report,
+                        const SweepAdvice& advice, const SweepNotes& notes) {
+  return fmt::format("{} points, {} of them can run\n", table.rows.size(), report.feasible) +
+         worth_text(table, report, advice, notes.in_brief);
 }
 
 Records outcome_records(const Outcome& outcome) {
@@ -286,7 +299,7 @@ Records sweep_sample() {
   report.scalings.emplace_back().points.emplace_back();
   SweepAdvice advice{{{"", 0, impossible("")}}, NearestRun{}};
   advice.nearest->fitting.single.emplace_back();
-  return sweep_records(table, report, advice, {"", {Assumption{}}, {""}},
+  return sweep_records(table, report, advice, {"", "", {Assumption{}}, {""}},
                        PlayedBy{.difference = 0.0, .energy_difference = 0.0});
 }
 

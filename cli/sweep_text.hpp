@@ -13,6 +13,9 @@ namespace stepsim {
 
 std::string sweep_text(const SweepTable& table, const SweepReport& report,
                        const SweepAdvice& advice);
+// Does the same without the table.
+std::string sweep_brief(const SweepTable& table, const SweepReport& report,
+                        const SweepAdvice& advice, const SweepNotes& notes);
 Records sweep_records(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice,
                       const SweepNotes& notes, const std::optional<PlayedBy>& played);
 

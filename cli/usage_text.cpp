@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/tools.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/table.hpp"
@@ -76,7 +77,8 @@ struct Form {
   std::string_view name;
   std::string (*text)(const Usage&);
 };
-constexpr std::array forms{Form{"man", man_body}, Form{"bash", bash_words}, Form{"zsh", zsh_specs}};
+constexpr std::array forms{Form{"man", man_body}, Form{"bash", bash_words}, Form{"zsh", zsh_specs},
+                           Form{"tool", tool_usage_text}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // This is one description of a command's options, in every form that somebody wants it in: help, a
-// man page, and what the shells complete.
+// man page, what the shells complete, and JSON Schema.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ std::string help_text(const Usage& usage);
 
 // `stepsim run --help=man` is for the tools that make pages and completions, not for people.
 inline constexpr std::string_view help_as = "--help=";
-// The form "man" is the body of a page, "bash" the words, "zsh" the specifications of _arguments.
+// The form "man" is the body of a page, "bash" the words, "zsh" the specifications of _arguments,
+// "tool" what programs are told (cli/tools.hpp).
 // Throws UserError for any other.
 std::string usage_as(std::string_view form, const Usage& usage);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <deque>
-#include <filesystem>
 
 #include "analysis/report/page_answers.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
@@ -29,8 +28,6 @@
 namespace stepsim {
 namespace {
 
-namespace fs = std::filesystem;
-
 // The scenario that an empty page shows: its choices say the rest.
 constexpr std::string_view first_scenario = "serve";
 
@@ -39,7 +36,7 @@ NamedStep named_step(const Serving& serving, const Question& question,
   if (!asked) throw UserError("the question names no scenario");
   require_served(serving, question, *asked);
   NamedStep step{asked->source, asked->source, asked->settings,
-                 load_scenario(serving.data, asked->source, asked->settings)};
+                 load_scenario(serving.fence.data, asked->source, asked->settings)};
   if (step.scenario.grpo) throw UserError(std::string(no_grpo));
   for (const auto& [key, value] : asked->settings) step.label += fmt::format(" {}={}", key, value);
   return step;
@@ -55,8 +52,8 @@ TwoSteps two_steps(const Serving& serving, const Question& question) {
 
 Explanation gap_of(const Serving& serving, const TwoSteps& steps) {
   ExplainOptions study;
-  study.data = serving.data;
-  study.player = serving.player;
+  study.data = serving.fence.data;
+  study.player = serving.fence.player;
   study.most_draws = 0;
   return explain(steps.a, steps.b, study);
 }
@@ -123,6 +120,8 @@ struct FileRole {
 
 // Returns a file's role as the readers of the command line tell it.
 FileRole role_of(const std::string& name) {
+  for (const std::string_view script : {".py", ".ipynb", ".sh"})
+    if (name.ends_with(script)) return {"source", "a script"};
   const Document content = open_document(name);
   if (content.root().has("architectures") || content.root().has("model_type"))
     return {"model", "a model's config.json"};
@@ -133,7 +132,7 @@ FileRole role_of(const std::string& name) {
 }  // namespace
 
 void put_files(const Serving& serving, const Question& question) {
-  if (!question.files.empty() && !serving.shut_in)
+  if (!question.files.empty() && !serving.fence.shut_in)
     throw UserError(fmt::format("no file is taken: {}", no_landlock));
   for (const PostedFile& file : question.files) write_file(file.name, file.text);
 }
@@ -146,7 +145,7 @@ std::string first_page(const Serving& serving, const Question&) {
        {"sources", "scenarios to begin with", list_of(offered.sources)},
        {"left_out", "files of the folders that cannot be begun with, and why",
         list_of(mapped(offered.left_out, [](const Problem& each) { return to_text(each); }))},
-       {"names", "of the catalogue", names_records(serving.data)},
+       {"names", "of the catalogue", names_records(serving.fence.data)},
        {"keys", "of a scenario", keys_list()}});
 }
 
@@ -154,10 +153,10 @@ std::string step_answer(const Serving& serving, const Question& question) {
   const NamedStep step = named_step(serving, question, question.a);
   const Scenario& scenario = step.scenario;
   RunExtras extras;
-  Prediction prediction = predict(scenario, Kept::figures, {.player = serving.player});
+  Prediction prediction = predict(scenario, Kept::figures, {.player = serving.fence.player});
   prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
   if (question.interval)
-    extras.interval = interval_of_run({.data = serving.data,
+    extras.interval = interval_of_run({.data = serving.fence.data,
                                        .scenario = step.source,
                                        .settings = step.settings,
                                        .samples = usual_samples(prediction.operations),
@@ -201,7 +200,8 @@ std::string report_page(const Serving& serving, const Question& question) {
   Page page{.title = {}, .steps = {}, .gap = {}, .claims = {}, .sweep = {}};
   for (const NamedStep& step : steps) {
     page.title += (page.title.empty() ? "" : " and ") + step.label;
-    runs.push_back(load_run({serving.data, {}}, step.source, step.settings, serving.player));
+    runs.push_back(
+        load_run({serving.fence.data, {}}, step.source, step.settings, serving.fence.player));
     page.steps.push_back({.label = step.label, .run = &runs.back()});
     add_taken(step.scenario, page.steps.back());
   }

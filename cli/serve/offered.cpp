@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/tools.hpp"
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/lists.hpp"
@@ -22,7 +23,7 @@ bool is_settings_file(const fs::path& path) {
 
 // Returns the scenarios' names without the folders that they are in.
 std::vector<std::string> offered_names(const Serving& serving) {
-  return mapped(scenario_names(serving.data),
+  return mapped(scenario_names(serving.fence.data),
                 [](const std::string& name) { return fs::path(name).filename().string(); });
 }
 
@@ -33,13 +34,6 @@ std::vector<std::string> files_in(const std::string& folder) {
   return files;
 }
 
-bool is_within(const fs::path& path, const std::vector<std::string>& folders) {
-  return std::ranges::any_of(folders, [&](const std::string& folder) {
-    const fs::path way = path.lexically_relative(folder);
-    return !way.empty() && *way.begin() != "..";
-  });
-}
-
 bool is_grpo(const Document& content) {
   return content.peek("job.method").value_or("") == "grpo";
 }
@@ -47,7 +41,7 @@ bool is_grpo(const Document& content) {
 void require_within(const Serving& serving, const std::string& file) {
   std::error_code failed;
   const fs::path real = fs::canonical(file, failed);
-  if (!failed && !is_within(real, serving.readable))
+  if (!failed && !is_within(real, serving.fence.readable))
     fail(file, "is a link to a file that is not served");
 }
 
@@ -77,27 +71,13 @@ void add_folder(const Serving& serving, const std::string& folder, Offered& offe
   });
 }
 
-// Looks at the words of the YAML. A backslash could write any other letter, so none is taken.
-bool names_path_outside(const Serving& serving, const std::string& value) {
-  constexpr std::string_view between = " \t\r\n,:[]{}\"'";
-  if (value.find('\\') != std::string::npos) return true;
-  for (std::size_t at = 0; (at = value.find_first_not_of(between, at)) != std::string::npos;) {
-    const std::size_t end = std::min(value.find_first_of(between, at), value.size());
-    const fs::path word = fs::path(value.substr(at, end - at)).lexically_normal();
-    const bool leads_up = !word.empty() && *word.begin() == "..";
-    if (leads_up || (word.is_absolute() && !is_within(word, serving.readable))) return true;
-    at = end;
-  }
-  return false;
-}
-
 // Refuses settings that name such paths: Landlock keeps files from being read, not from being
 // looked at.
 void require_no_paths_outside(const Serving& serving, const AskedScenario& asked) {
   for (const auto& [key, value] : asked.settings) {
-    if (!serving.shut_in && value.find_first_of("/\\") != std::string::npos)
+    if (!serving.fence.shut_in && value.find_first_of("/\\") != std::string::npos)
       throw UserError({{"--set", 0, key, fmt::format("no path is taken: {}", no_landlock)}});
-    if (names_path_outside(serving, value))
+    if (names_path_outside(serving.fence.readable, value))
       throw UserError({{"--set", 0, key, "no path outside what is served is taken"}});
   }
 }
@@ -109,9 +89,9 @@ Offered read_offered(const Serving& serving) {
   // A GRPO job has no training step to show, and a template is there to be copied.
   std::erase_if(offered.sources, [&](const std::string& name) {
     return name.starts_with("template") ||
-           is_grpo(read_document(find_scenario(serving.data, name)));
+           is_grpo(read_document(find_scenario(serving.fence.data, name)));
   });
-  for (const std::string& folder : serving.folders) add_folder(serving, folder, offered);
+  for (const std::string& folder : serving.fence.folders) add_folder(serving, folder, offered);
   return offered;
 }
 
@@ -121,7 +101,7 @@ void require_served(const Serving& serving, const Question& question, const Aske
   if (holds(question.files, source, &PostedFile::name)) return;
   const std::vector<std::string> offered = offered_names(serving);
   if (holds(offered, source)) return;
-  if (holds(serving.folders, folder) && holds(files_in(folder), source))
+  if (holds(serving.fence.folders, folder) && holds(files_in(folder), source))
     return require_within(serving, source);
   throw UserError(
       fmt::format("no scenario \"{}\" is served{}", source, did_you_mean(source, offered)));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/result.hpp"
+#include "cli/tools.hpp"
 
 namespace stepsim {
 
@@ -25,7 +26,14 @@ struct Question {
 // problem.
 Question read_question(std::string_view json);
 
-// A name without a path, of a kind of file that is read as settings.
+// What a program asks a route of: files, and the words of a command.
+struct ToolQuestion {
+  std::vector<PostedFile> files{};
+  std::vector<std::string> words{};
+};
+ToolQuestion read_tool_question(const Tool& tool, std::string_view json);
+
+// A name without a path, of a kind of file that is read.
 bool may_be_posted(std::string_view name);
 
 }  // namespace stepsim

@@ -7,26 +7,27 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/engine/player.hpp"
-#include "topology/catalog.hpp"
+#include "cli/serve/fence.hpp"
 
 namespace stepsim {
 
+struct NamedToken {
+  std::string name, token;  // the name is of whoever has it; "": of one link for all
+};
+
 // This says what is served, and to whom.
 struct Serving {
-  Catalogue data;                      // the catalogue
-  std::vector<std::string> folders{};  // with scenarios of the user's own, as absolute paths
-  std::vector<std::string> hosts{};    // names by which browsers may call, in small letters
-  std::uint16_t port = 0;              // where they call
-  std::string token{};                 // without it nobody is answered
-  bool shut_in = true;                 // the kernel keeps requests to the folders below
-  std::vector<std::string> readable{};
-  Player player{};  // of what pages show
+  Fence fence;
+  std::vector<std::string> hosts{};  // names by which browsers may call, in small letters
+  std::uint16_t port = 0;            // where they call
+  std::vector<NamedToken> tokens{};  // without one of them nobody is answered
+  std::string origin{};              // of the pages that a proxy shows, https://example.org
+  std::string root{};                // its path to this server: /stepsim; "" for /
 };
 
 struct Request {
   std::string method, target, host;
-  std::string origin{}, type{}, body{};
+  std::string origin{}, type{}, body{}, authorization{};
 };
 
 struct Response {
@@ -34,8 +35,11 @@ struct Response {
   std::string type, body;
 };
 
-// Returns whether what stands behind the method of a request holds the token.
-bool shows_token(const Serving& serving, std::string_view target);
+// Returns whose token a request holds, in its target or as "Bearer TOKEN"; null where it has none.
+const NamedToken* token_in(const Serving& serving, std::string_view target,
+                           std::string_view authorization);
+// Returns the path of a target, as it is without a proxy.
+std::string_view path_in(const Serving& serving, std::string_view target);
 constexpr std::string_view no_token =
     "the link's token is missing or old: open the link that `stepsim serve` printed";
 

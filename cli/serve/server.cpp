@@ -1,10 +1,10 @@
 // This is the only user of Boost.Beast and Boost.Asio.
 #include "cli/serve/server.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -18,16 +18,21 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <list>
 #include <system_error>
 #include <vector>
 
+#include "cli/openapi.hpp"
 #include "cli/serve/allotment.hpp"
+#include "cli/serve/child.hpp"
 #include "cli/serve/shut_in.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -158,7 +163,8 @@ Request request_of(const http::request<http::string_body>& message) {
           text(message[http::field::host]),
           text(message[http::field::origin]),
           text(message[http::field::content_type]),
-          message.body()};
+          message.body(),
+          text(message[http::field::authorization])};
 }
 
 // Returns "/step?token=1" of "POST /step?token=1 HTTP/1.1".
@@ -186,21 +192,36 @@ std::string wire_text(const Response& response) {
       response.body.size(), response.body);
 }
 
-void write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t size = ::write(file, bytes.data(), bytes.size());
-    if (size < 0) fail_with_errno("no room for the answer");
-    bytes.remove_prefix(static_cast<std::size_t>(size));
-  }
+Response answer_to_end(int status) {
+  return refusal(was_killed(status) ? 503 : 500, end_text(status));
 }
 
-Response answer_to_end(int status) {
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-    return refusal(503, "the process of this question was killed: this machine is short of memory");
-  return refusal(500,
-                 fmt::format("this is a bug of ours: the process of this question ended with {} {}",
-                             WIFSIGNALED(status) ? "signal" : "exit code",
-                             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)));
+// Returns the status that a written answer begins with.
+int status_of(int answer) {
+  constexpr std::size_t begin = std::string_view("HTTP/1.1 ").size();
+  std::array<char, 3> digits{};
+  int status = 0;
+  if (::pread(answer, digits.data(), digits.size(), begin) > 0)
+    std::from_chars(digits.data(), digits.data() + digits.size(), status);
+  return status;
+}
+
+// Returns what a field of the head says; its name in small letters, with a colon.
+std::string_view field_in(std::string_view head, std::string_view name) {
+  for (std::string_view line : lines_in(head)) {
+    if (in_small_letters(line.substr(0, name.size())) != name) continue;
+    line.remove_prefix(name.size());
+    while (line.starts_with(' ')) line.remove_prefix(1);
+    return line.substr(0, line.find('\r'));
+  }
+  return "";
+}
+
+// Says what was asked, without what stands behind a question mark: that may be a token.
+std::string asked_in(std::string_view line) {
+  constexpr std::size_t most = 200;
+  return on_one_line(
+      line.substr(0, std::min(line.find_first_of("?\r"), line.rfind(" HTTP/"))).substr(0, most));
 }
 
 // ---- who calls ----
@@ -235,7 +256,9 @@ struct Caller {
   Descriptor socket;
   Stage stage = Stage::stranger;
   ServeClock::time_point until = ServeClock::now() + most_of_a_stranger;
-  bool known = false;  // it has shown the token
+  bool known = false;          // it has shown the token
+  std::string who{}, asked{};  // whose token, and for what
+  ServeClock::time_point begin = ServeClock::now();
   bool takes_long = false;
   std::string heard{};  // and not taken apart yet
   QuestionParser parser{};
@@ -283,7 +306,10 @@ struct Caller {
 class Server {
  public:
   Server(const Serving& serving, const Listening& where)
-      : serving_(serving), limits_(where.limits), acceptor_(listen_at(context_, where)) {
+      : serving_(serving),
+        limits_(where.limits),
+        log_(where.log),
+        acceptor_(listen_at(context_, where)) {
     serving_.port = port();
   }
   Server(const Server&) = delete;
@@ -358,20 +384,43 @@ class Server {
 
   void introduce(Caller& caller) {
     const std::size_t end = caller.heard.find('\n');
-    if (end == std::string::npos && caller.heard.size() < most_header_bytes) return;
-    if (!shows_token(serving_, target_in(caller.heard.substr(0, end))))
-      return caller.say(refusal(403, no_token));
+    const bool long_enough = caller.heard.size() >= most_header_bytes;
+    if (end == std::string::npos && !long_enough) return;
+    const std::string_view head = caller.heard;
+    const std::string_view target = target_in(head.substr(0, end));
+    if (head.starts_with("GET ") && path_in(serving_, target) == health_path)
+      return caller.say({200, "application/json", "{\"status\": \"ok\"}\n"});
+    const NamedToken* token = token_in(serving_, target, field_in(head, "authorization:"));
+    if (token == nullptr && !long_enough && head.find("\n\r\n") == std::string_view::npos) return;
+    if (token == nullptr) return caller.say(refusal(403, no_token));
+    caller.who = on_one_line(token->name);
+    caller.asked = asked_in(head.substr(0, end));
     if (count(&Caller::known) >= most_known)
-      return caller.say(refusal(503, "too many questions are being answered: ask again later"));
+      return say(caller, refusal(503, "too many questions are being answered: ask again later"));
     caller.known = true;
     caller.enter(Stage::asking, most_asking);
+  }
+
+  // Says it, and keeps a line of that.
+  void say(Caller& caller, const Response& response) const {
+    log(caller, response.status);
+    caller.say(response);
+  }
+  void log(const Caller& caller, int status) const {
+    if (log_ < 0) return;
+    const auto taken =
+        std::chrono::duration_cast<std::chrono::milliseconds>(ServeClock::now() - caller.begin);
+    const std::string line =
+        fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {} {} {} {} ms\n", fmt::gmtime(std::time(nullptr)),
+                    caller.who.empty() ? "-" : caller.who, caller.asked, status, taken.count());
+    if (::write(log_, line.data(), line.size()) < 0) return;  // its drive is full: answers go on
   }
 
   void take_in(Caller& caller) {
     if (caller.heard.empty()) return;
     beast::error_code failed;
     caller.heard.erase(0, caller.parser.put(asio::buffer(caller.heard), failed));
-    if (failed && failed != http::error::need_more) return caller.say(answer_to(failed));
+    if (failed && failed != http::error::need_more) return say(caller, answer_to(failed));
     if (caller.parser.is_done()) caller.enter(Stage::waiting, limits_.waiting);
   }
 
@@ -386,7 +435,7 @@ class Server {
   void compute(Caller& caller) {
     caller.answer.reset(::memfd_create("answer", MFD_CLOEXEC));
     const pid_t server = ::getpid(), child = caller.answer < 0 ? -1 : ::fork();
-    if (child < 0) return caller.say(refusal(503, "this machine has no room for a process"));
+    if (child < 0) return say(caller, refusal(503, "this machine has no room for a process"));
     if (child == 0) work(server, caller);
     caller.process = child;
     caller.enter(Stage::computing, most_computing);
@@ -402,9 +451,10 @@ class Server {
     caller->process = 0;
     if (caller->stage != Stage::computing) return true;
     if (status != 0) {
-      caller->say(answer_to_end(status));
+      say(*caller, answer_to_end(status));
     } else {
       ::lseek(caller->answer, 0, SEEK_SET);
+      log(*caller, status_of(caller->answer));
       caller->enter(Stage::saying, most_saying);
     }
     return true;
@@ -438,21 +488,22 @@ class Server {
 
   void give_up(Caller& caller) {
     if (caller.stage == Stage::asking)
-      return caller.say(refusal(408, "the rest of the request did not come"));
+      return say(caller, refusal(408, "the rest of the request did not come"));
     if (caller.stage == Stage::waiting)
-      return caller.say(refusal(
-          503, fmt::format("others were first, and this question was not begun within {} s: ask "
-                           "again later, or let `stepsim run` answer",
-                           std::chrono::ceil<std::chrono::seconds>(limits_.waiting).count())));
+      return say(
+          caller,
+          refusal(503,
+                  fmt::format("others were first, and this question was not begun within {} s: ask "
+                              "again later, or let `stepsim run` answer",
+                              std::chrono::ceil<std::chrono::seconds>(limits_.waiting).count())));
     if (caller.stage != Stage::computing) return leave(caller);
     end_process(caller);
-    caller.say(refusal(503, "this takes longer than ten minutes: `stepsim run` waits longer"));
+    say(caller, refusal(503, "this takes longer than ten minutes: `stepsim run` waits longer"));
   }
 
   // Computes in the question's own process, which has no use for anybody's socket.
   [[noreturn]] void work(pid_t server, const Caller& caller) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != server) ::_exit(0);
+    begin_question(server);
     signals_.give_back();
     ::close(acceptor_.native_handle());
     for (const Caller& each : callers_) {
@@ -465,7 +516,7 @@ class Server {
       const fs::path folder = scratch_.of(::getpid());
       fs::create_directories(folder);
       fs::current_path(folder);
-      if (serving_.shut_in) shut_in(serving_.readable, folder.string());
+      if (serving_.fence.shut_in) shut_in(serving_.fence.readable, folder.string());
       write_all(caller.answer, wire_text(respond(serving_, request_of(caller.parser.get()))));
     } catch (const std::exception&) {
       ::_exit(1);
@@ -475,6 +526,7 @@ class Server {
 
   Serving serving_;
   ServeLimits limits_;
+  int log_;
   Signals signals_;
   Scratch scratch_;
   asio::io_context context_;

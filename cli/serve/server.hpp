@@ -23,6 +23,7 @@ struct Listening {
   std::string address;     // of this machine
   std::uint16_t port = 0;  // 0: a free one
   ServeLimits limits{};
+  int log = -1;  // a file that gets a line for each request of somebody known
 };
 
 // Serves until SIGINT or SIGTERM. `ready` hears of the port when browsers can call. Throws

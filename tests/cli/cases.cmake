@@ -63,7 +63,7 @@ cli("help of every command"
       echo $command; done | wc -l" OUTPUT "^2[0-9]\n$")
 cli("help in an unknown form" ARGS --help=html CODE 2 ERROR "--help: expected nothing, man, bash or zsh, found \"html\"")
 cli("help of a command in an unknown form" ARGS run --help=html CODE 2
-  ERROR "--help: expected nothing, man, bash or zsh, found \"html\"")
+  ERROR "--help: expected nothing, man, bash, zsh or tool, found \"html\"")
 cli("man pages are without fault"
   SHELL "command -v man >/dev/null || { echo 'skipped: no man here (Debian: apt-get install man-db)'; exit; }
     for page in @BUILD@/pages/man/*.gz; do MANWIDTH=100 man --warnings=all -l $page >>text 2>>faults || exit; done
@@ -308,7 +308,7 @@ cli("output that is closed" ARGS show h100-8 CODE 2 SHELL "\"$@\" >&-"
 cli("the data is installed, whole"
   SHELL "cmake --install @BUILD@ --prefix @WORK@/prefix >install.log || exit 9
     data() { find topology workloads scenarios claims -type f \\( -name '*.yaml' -o -name '*.csv' -o -name '*.json' \\); }
-    (cd @ROOT@ && data | sort) >source.txt; (cd @WORK@/prefix/share/stepsim && rm -r slurm && find -type f -printf '%P\\n' | sort) >installed.txt
+    (cd @ROOT@ && data | sort) >source.txt; (cd @WORK@/prefix/share/stepsim && rm -r slurm docs && find -type f -printf '%P\\n' | sort) >installed.txt
     (cd @WORK@/prefix && find -type d -empty) >>installed.txt
     diff source.txt installed.txt && echo same" OUTPUT "^same\n$")
 cli("every command works where it is installed" SLOW

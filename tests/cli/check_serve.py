@@ -19,9 +19,12 @@ os.makedirs(out, exist_ok=True)
 
 
 class Server:
-    def __init__(self, *words):
-        self.process = subprocess.Popen([stepsim, "serve", "--port", "0", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=out)
+    def __init__(self, *words, port=0):
+        self.process = subprocess.Popen([stepsim, "serve", "--port", str(port), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=out)
         self.link = self.process.stdout.readline().strip()
+        if port:
+            self.port, self.token = port, ""
+            return
         said = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", self.link)
         assert said, (self.link, self.process.stderr.read() if not self.link else "")
         self.port, self.token = int(said[1]), said[2]
@@ -282,6 +285,46 @@ def check_folder():
         assert complaint == "".join(f"stepsim: note: left out: {reason}\n" for reason in reasons), complaint
 
 
+def check_programs():
+    """Behind a proxy with a path of its own: named tokens in a head, routes for programs, health, and a log without secrets."""
+    free = socket.socket()
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+    free.close()
+    with open(os.path.join(out, "tokens.yaml"), "w") as file:
+        file.write("ada: 0123456789abcdefAda\nbob: 0123456789abcdefBob\n")
+    log = os.path.join(out, "requests.log")
+    if os.path.exists(log):
+        os.remove(log)
+    with Server("--tokens", "tokens.yaml", "--log", log, "--public-url", "https://tools.example.org/sim", port=port) as server:
+        assert server.link == "https://tools.example.org/sim/?token=TOKEN", server.link
+        for path in ("/health", "/sim/health"):
+            assert server.raw(f"GET {path} HTTP/1.1\r\nHost: anything\r\n\r\n".encode()).endswith(b'{"status": "ok"}\n')
+        assert b" 403 " in server.raw(b"GET /health/../ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        ada, bob = ({"Authorization": f"Bearer 0123456789abcdef{name}", "Host": "tools.example.org"} for name in ("Ada", "Bob"))
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        for head, wanted in ((ada, 200), (bob, 200), ({**bob, "Authorization": "Bearer 0123456789abcdefEve"}, 403)):
+            connection.request("POST", "/sim/api/v1/run", json.dumps({"scenario": "serve", "set": {"model": "llama-3.2-1b"}, "samples": 0}), {"Content-Type": "application/json", **head})
+            answer = connection.getresponse()
+            told = json.loads(answer.read())
+            assert answer.status == wanted and (wanted == 403 or told == command("run", "serve", "--set", "model=llama-3.2-1b", "--samples", "0")), (answer.status, told)
+            connection.close()
+        connection.request("GET", "/api/v1/openapi.json", headers=bob)
+        document = json.loads(connection.getresponse().read())
+        assert document == json.loads(subprocess.run([stepsim, "list", "--openapi"], check=True, capture_output=True).stdout)
+        connection.close()
+        connection.request("POST", "/api/v1/run?token=0123456789abcdefAda", json.dumps({"scenario": "/etc/passwd"}), {"Content-Type": "application/json", "Host": "tools.example.org"})
+        refused = connection.getresponse()
+        assert refused.status == 422 and b"no path outside what is served is taken" in refused.read()
+        server.end()
+    with open(log) as file:
+        lines = file.read()
+    assert re.fullmatch(r"(?:20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ .* \d+ ms\n){4}", lines), lines
+    assert [line.split()[1:5] for line in lines.splitlines()] == [["ada", "POST", "/sim/api/v1/run", "200"], ["bob", "POST", "/sim/api/v1/run", "200"],
+                                                                ["bob", "GET", "/api/v1/openapi.json", "200"], ["ada", "POST", "/api/v1/run", "422"]], lines
+    assert "0123" not in lines
+
+
 def seconds_of(server, count, **settings):
     """How long requests take, in order."""
     taken = []
@@ -315,6 +358,7 @@ if how == "quick":
     taken.listen()
     refused = subprocess.run([stepsim, "serve", "--port", str(taken.getsockname()[1])], capture_output=True, text=True)
     assert refused.returncode == 2 and refused.stderr == f"stepsim: --port: nobody can listen at 127.0.0.1 port {taken.getsockname()[1]}: Address already in use; 0 takes a free port\n", refused
+    check_programs()
     print("answered")
 else:
     temporary = os.path.join(out, "tmp")

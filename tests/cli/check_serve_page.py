@@ -146,8 +146,8 @@ def check_files(page):
     page.value("drop('a', [new File(['a: [1'], 'broken.yaml')])")
     until(page, "document.getElementById('settings').innerText.includes('broken.yaml')", "nothing is said of a broken file")
     # What is refused changes nothing of what is seen.
-    page.value("drop('a', [new File(['echo'], 'run.sh')])")
-    until(page, "document.getElementById('settings').innerText.includes('run.sh: cannot be dropped: its name has to end in .yaml, .yml, .json or .toml')", "nothing is said of a script")
+    page.value("drop('a', [new File(['echo'], 'run.h5')])")
+    until(page, "document.getElementById('settings').innerText.includes('run.h5: cannot be dropped: its name has to end in .yaml, .yml, .json, .toml, .py')", "nothing is said of a script")
     assert step_time(page) == kept and page.value("document.getElementById('a-job.sequence').placeholder") == "2048"
     assert not page.value("document.getElementById('answers').classList.contains('stale')")
 

@@ -47,6 +47,10 @@ try memory qwen3-30b-sft-zero3
 try diff tiny.yaml llama32-3b-sft-zero3
 try explain tiny.yaml --set strategy.zero=2
 try check claims.yaml
+echo "12/100 [01:40<12:13, 8.33s/it]" >train.log
+try anchor tiny.yaml --log train.log --samples 8
+"$stepsim" diagnose tiny.yaml --log train.log --samples 8 >answer 2>complaint || (($? == 1)) || { echo "failed: stepsim diagnose"; cat answer complaint; exit 1; }
+said[diagnose]=yes
 try sweep tiny.yaml --vary job.micro_batch=1,2 --shard 1/2 -o part
 try sweep tiny.yaml --vary job.micro_batch=1,2 --shard 2/2 -o part
 try merge part.shard-1-of-2.h5 part.shard-2-of-2.h5 -o whole
@@ -58,6 +62,8 @@ try fit network mi300x-8
 try kernels
 try report run.h5 -o page.html
 try export run.h5 --perfetto trace.json
+try mcp <<<'{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}'
+grep -q 'stepsim://docs/step/sharding.md' answer || { echo "the pages are not beside the binary"; exit 1; }
 try export run.h5 --memory-viz memory.pickle
 try memory run.h5 --beside memory.pickle
 try collective all_reduce --cluster mi300x-8 --sizes 1GiB

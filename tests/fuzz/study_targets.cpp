@@ -8,6 +8,7 @@
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "analysis/studies/sweep/sweep_plan.hpp"
 #include "analysis/studies/sweep/sweep_search.hpp"
+#include "cli/mcp/protocol.hpp"
 #include "cli/options.hpp"
 #include "cli/serve/question.hpp"
 #include "cli/source_options.hpp"
@@ -15,6 +16,7 @@
 #include "scenarios/rows/engine_row.hpp"
 #include "scenarios/rows/nccl_output.hpp"
 #include "scenarios/rows/step_row.hpp"
+#include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "tests/fuzz/targets.hpp"
 
@@ -124,6 +126,23 @@ void read_request(const std::string& bytes) {
   for (const PostedFile& file : read_question(bytes).files) may_be_posted(file.name);
 }
 
+// What comes back is one line of JSON, whatever was said.
+void read_mcp(const std::string& bytes) {
+  static const Fence fence{.data = data, .folders = {"/runs"}, .readable = {"/runs"}};
+  const McpHeard heard = hear(fence, "", bytes);
+  if (heard.reply.empty()) return;
+  if (heard.reply.find('\n') != heard.reply.size() - 1)
+    throw std::logic_error("a reply has more than one line");
+  parse_document(heard.reply, "the reply").root().text("jsonrpc");
+}
+
+void read_api(const std::string& bytes) {
+  for (const Tool& tool : all_tools()) try {
+      read_tool_question(tool, bytes);
+    } catch (const UserError&) {  // another tool may take it
+    }
+}
+
 // A word a line.
 void read_words(const std::string& bytes) {
   static constexpr auto own = with_source_options(
@@ -172,6 +191,8 @@ constexpr Target targets[]{{"steps", read_steps},
                            {"outcome", read_outcome},
                            {"journal", read_journal},
                            {"question", read_request},
+                           {"mcp", read_mcp},
+                           {"api", read_api},
                            {"words", read_words}};
 
 }  // namespace

@@ -9,7 +9,7 @@ const box = element("div", {id: "answers"});
 
 async function post(path, question, signal) {
   try {
-    const response = await fetch(`${path}${location.search}`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(question), signal});
+    const response = await fetch(`.${path}${location.search}`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(question), signal});
     return path === "/page" && response.ok ? await response.text() : await response.json();
   } catch (failed) {
     if (failed.name === "AbortError") throw failed;
@@ -160,7 +160,7 @@ async function begin() {
 
 document.getElementById("contents").remove();
 document.getElementById("head").append(element("h1", {}, document.title),
-  element("p", {class: "subtitle"}, "Choose a model, a machine and settings, or drop a config.json, a trainer's file of settings, a DeepSpeed file or a scenario. The link of this page says all that is chosen."), status);
+  element("p", {class: "subtitle"}, "Choose a model, a machine and settings, or drop a config.json, a trainer's file, script or notebook, a DeepSpeed file or a scenario. The link of this page says all that is chosen."), status);
 document.getElementById("page").append(leftOut(data.left_out), controls.element, box);
 addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {

@@ -3,11 +3,13 @@
 
 const keysByName = new Map(data.keys.map((facts) => [facts.key, facts]));
 const usualFields = [
-  ["What is trained", ["model", "job.sequence", "job.micro_batch", "job.gradient_accumulation"]],
-  ["On what", ["cluster.node", "cluster.nodes", "stack", "strategy.precision"]],
+  ["What is trained", ["model", "job.sequence", "job.document_length.mean", "job.micro_batch", "job.gradient_accumulation", "job.tokens"]],
+  ["On what", ["cluster.node", "cluster.nodes", "cluster.gpus", "stack", "strategy.precision"]],
+  ["Adapters", ["strategy.lora.rank", "strategy.lora.quantised", "strategy.lora.method"]],
   ["How it is shared and kept", ["strategy.zero", "strategy.checkpointing", "strategy.optimizer", "strategy.offload.optimizer",
     "strategy.offload.parameters", "strategy.tensor_parallel.size", "strategy.pipeline_parallel.size", "strategy.moe.expert_parallel"]]];
-const titles = {"cluster.node": "machine", "strategy.zero": "sharding (ZeRO, FSDP)", "strategy.checkpointing": "recomputation",
+const titles = {"cluster.node": "machine", "cluster.gpus": "GPUs in all", "job.document_length.mean": "mean length, packed", "job.tokens": "tokens of the run",
+  "strategy.lora.rank": "LoRA rank", "strategy.lora.quantised": "QLoRA: frozen weights", "strategy.lora.method": "method", "strategy.zero": "sharding (ZeRO, FSDP)", "strategy.checkpointing": "recomputation",
   "strategy.tensor_parallel.size": "tensor parallel", "strategy.pipeline_parallel.size": "pipeline stages", "strategy.moe.expert_parallel": "expert parallel"};
 
 function titleOf(key) {
@@ -98,7 +100,7 @@ class Controls {
     const source = element("select", {id: `source-${side}`, "aria-label": `What ${side.toUpperCase()} begins with`, onchange: (event) => this.act.source(side, event.target.value)},
       group("begin", [data.first]), group("your files", Object.keys(state.files).concat(data.sources.filter((name) => name.startsWith("/")))),
       group("the catalogue's scenarios", data.sources.filter((name) => name !== data.first && !name.startsWith("/"))));
-    const picker = element("input", {type: "file", multiple: "", hidden: "", accept: ".yaml,.yml,.json,.toml", onchange: (event) => this.act.drop(side, [...event.target.files])});
+    const picker = element("input", {type: "file", multiple: "", hidden: "", accept: ".yaml,.yml,.json,.toml,.py,.ipynb,.sh", onchange: (event) => this.act.drop(side, [...event.target.files])});
     const button = (label, text, act) => element("button", {type: "button", "aria-label": label, onclick: act}, text);
     return element("div", {class: "controls"}, state.b ? sideMark(side === "a" ? 0 : 1) : "", source, picker,
       button(`Open a file for ${side.toUpperCase()}`, "Open a file\u2026", () => picker.click()),

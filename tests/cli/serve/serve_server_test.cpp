@@ -33,10 +33,9 @@ class ServedPage {
     process_ = ::fork();
     if (process_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const Serving serving{.data = source_data(),
+      const Serving serving{.fence = {.data = source_data(), .shut_in = false},
                             .hosts = {"127.0.0.1"},
-                            .token = std::string(served_token),
-                            .shut_in = false};
+                            .tokens = {{"", std::string(served_token)}}};
       serve(serving, {"127.0.0.1", 0, limits}, [&](std::uint16_t port) {
         if (::write(ends[1], &port, sizeof(port)) != sizeof(port)) ::_exit(1);
       });

@@ -4,10 +4,13 @@
 
 #include <filesystem>
 
+#include "analysis/report/page.hpp"
+#include "cli/openapi.hpp"
 #include "cli/serve/offered.hpp"
 #include "cli/serve/question.hpp"
 #include "cli/serve/respond.hpp"
 #include "cli/serve/shut_in.hpp"
+#include "cli/tools.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
@@ -20,12 +23,10 @@ using namespace stepsim;
 
 namespace {
 
-const Serving serving{.data = source_data(),
-                      .folders = {},
+const Serving serving{.fence = {.data = source_data()},
                       .hosts = {"127.0.0.1", "localhost", "[::1]"},
                       .port = 8420,
-                      .token = "0123456789abcdef",
-                      .shut_in = true};
+                      .tokens = {{"", "0123456789abcdef"}, {"ada", "fedcba9876543210"}}};
 
 Request asking(const std::string& path, const std::string& body) {
   return {.method = "POST",
@@ -90,6 +91,84 @@ TEST_CASE("who asks without the token, by another name or from another page is r
   CHECK(told(request).status == 200);
 }
 
+TEST_CASE("a proxy may show the server elsewhere, and programs show their token in a head",
+          "[cli]") {
+  Serving behind = serving;
+  behind.hosts.emplace_back("tools.example.org");
+  behind.origin = "https://tools.example.org";
+  behind.root = "/stepsim";
+  Request request = asking("/step", std::string(tiny));
+  request.host = "tools.example.org";
+  request.origin = "https://tools.example.org";
+  for (const char* path : {"/step", "/stepsim/step"}) {
+    request.target = std::string(path) + "?token=fedcba9876543210";
+    CHECK(told(request, behind).status == 200);
+    CHECK(told(request).status == 403);
+  }
+  for (const char* path : {"/stepsimx/step", "/stepsim/stepsim/step", "/stepsim"}) {
+    request.target = std::string(path) + "?token=fedcba9876543210";
+    CHECK(told(request, behind).status == 404);
+  }
+  request.origin = "https://evil.example";
+  CHECK(told(request, behind).status == 403);
+  Request bearer = asking("/step", std::string(tiny));
+  bearer.target = "/step";
+  for (const auto& [said, status] :
+       {std::pair{"Bearer fedcba9876543210", 200}, std::pair{"Bearer fedcba987654321", 403},
+        std::pair{"Bearer ", 403}, std::pair{"Basic fedcba9876543210", 403}, std::pair{"", 403}}) {
+    bearer.authorization = said;
+    CHECK(told(bearer).status == status);
+  }
+  CHECK(token_in(serving, "/?token=fedcba9876543210", "")->name == "ada");
+}
+
+TEST_CASE("a route for programs answers as its command does with --json", "[cli]") {
+  const std::string body = R"({"scenario": "serve", "set": ["model=llama-3.2-1b"], "samples": 0})";
+  const Response response = told(asking("/api/v1/run", body));
+  REQUIRE(response.status == 200);
+  const Printed printed =
+      answer_of(tool_of("run"), serving.fence.data,
+                {"serve", "--set", "model=llama-3.2-1b", "--samples", "0", "--json"});
+  CHECK(response.body == printed.out);
+  CHECK(printed.err.empty());
+  // A file that the question brings is the scenario, and a mapping is as good as a list.
+  CHECK(says(
+      told(asking(
+          "/api/v1/memory",
+          R"({"files": [{"name": "a.yaml", "text": "base_model: llama-3.2-1b\nsequence_len: 512\nmicro_batch_size: 1\n"}], "scenario": "a.yaml", "gpu": "h100", "set": {"job.micro_batch": 2}})")),
+      R"("result": "memory")"));
+  Request document = asking("/api/v1/openapi.json", "");
+  CHECK(told(document).status == 405);
+  document.method = "GET";
+  CHECK(told(document).body == page_json(openapi_document()));
+  CHECK(told(asking("/api/v1/validate", "{}")).status == 404);
+}
+
+TEST_CASE("a route for programs refuses what its tool does not take, in the words of the command",
+          "[cli]") {
+  const auto refused = [](std::string_view route, const std::string& body) {
+    Response response = told(asking(fmt::format("/api/v1/{}", route), body));
+    CHECK(response.status == 422);
+    return response;
+  };
+  CHECK(says(refused("run", R"({"scenario": "serve", "gup": "h100"})"),
+             R"(unknown option --gup (did you mean \"--gpu\"?))"));
+  CHECK(says(refused("run", R"({"scenario": "serve", "output": "x.h5"})"),
+             "output: is not taken here"));
+  CHECK(says(refused("run", R"({"scenario": "serve", "set": [["a"]]})"), "expected a word"));
+  CHECK(says(refused("run", "{}"), "which scenario?"));
+  for (const char* outside : {"/etc/passwd", "../x.yaml", "a/../../x.yaml"}) {
+    CHECK(says(refused("run", fmt::format(R"({{"scenario": "{}"}})", outside)),
+               "no path outside what is served is taken"));
+    CHECK(says(
+        refused("run", fmt::format(R"({{"scenario": "serve", "set": ["model={}"]}})", outside)),
+        "no path outside what is served is taken"));
+  }
+  // What begins like an option is none.
+  CHECK(says(refused("run", R"({"scenario": "--output=x.h5"})"),
+             R"(no file and no scenario \"--output=x.h5\")"));
+}
+
 TEST_CASE("only known paths and methods are answered", "[cli]") {
   for (const std::string path : {"/../etc/passwd", "/%2e%2e/etc/passwd", "//", "/step/", "/STEP",
                                  "http://127.0.0.1/", "/favicon.ico"})
@@ -144,10 +223,10 @@ TEST_CASE("only what is offered is a source", "[cli]") {
     CHECK(says(response, fmt::format("no scenario \\\"{}\\\" is served", source)));
   }
   TemporaryFolder own;
-  put_bytes(own.file("mine.yaml"), read_file(serving.data.file("scenarios/serve.yaml")));
+  put_bytes(own.file("mine.yaml"), read_file(serving.fence.data.file("scenarios/serve.yaml")));
   Serving more = serving;
-  more.folders = {own.path()};
-  more.readable = {own.path()};
+  more.fence.folders = {own.path()};
+  more.fence.readable = {own.path()};
   const std::string body = fmt::format(R"({{"a": {{"source": "{}"}}}})", own.file("mine.yaml"));
   CHECK(told(asking("/step", body), more).status == 200);
   CHECK(told(asking("/step", body)).status == 422);
@@ -158,10 +237,10 @@ TEST_CASE("only what is offered is a source", "[cli]") {
 TEST_CASE("whether there is a file outside is not told", "[cli]") {
   TemporaryFolder own, other;
   put_bytes(other.file("config.json"), "{}");
-  put_bytes(own.file("mine.yaml"), read_file(serving.data.file("scenarios/serve.yaml")));
+  put_bytes(own.file("mine.yaml"), read_file(serving.fence.data.file("scenarios/serve.yaml")));
   Serving more = serving;
-  more.folders = {own.path()};
-  more.readable = {own.path()};
+  more.fence.folders = {own.path()};
+  more.fence.readable = {own.path()};
   const auto said_of = [&](const std::string& key, const std::string& value) {
     return told(
                asking("/step",
@@ -189,13 +268,13 @@ TEST_CASE("whether there is a file outside is not told", "[cli]") {
 
 TEST_CASE("of a folder what cannot be begun with is left out, with the reason", "[cli]") {
   TemporaryFolder own, other;
-  const std::string sound = read_file(serving.data.file("scenarios/serve.yaml"));
+  const std::string sound = read_file(serving.fence.data.file("scenarios/serve.yaml"));
   put_bytes(own.file("mine.yaml"), sound);
   put_bytes(own.file("list.yaml"), "- a list\n");
   put_bytes(own.file("broken.yml"), "a: [1\n");
   put_bytes(own.file("compose.yaml"), "services:\n  web:\n    image: nginx\nvolumes: {}\n");
   put_bytes(own.file("grpo.yaml"),
-            read_file(serving.data.file("scenarios/grpo/grpo-7b-two-nodes.yaml")));
+            read_file(serving.fence.data.file("scenarios/grpo/grpo-7b-two-nodes.yaml")));
   put_bytes(own.file("notes.txt"), "none of ours");
   put_bytes(other.file("out.yaml"), sound);
   REQUIRE(::mkfifo(own.file("pipe.yaml").c_str(), 0600) == 0);
@@ -204,8 +283,8 @@ TEST_CASE("of a folder what cannot be begun with is left out, with the reason", 
   std::filesystem::create_symlink(own.file("nothing"), own.file("dangling.yaml"));
   std::filesystem::create_directory(own.file("folder.yaml"));
   Serving more = serving;
-  more.folders = {own.path()};
-  more.readable = {own.path()};
+  more.fence.folders = {own.path()};
+  more.fence.readable = {own.path()};
   const Offered offered = read_offered(more);
   CHECK(holds(offered.sources, own.file("mine.yaml")));
   CHECK(holds(offered.sources, own.file("same.yaml")));
@@ -231,7 +310,7 @@ TEST_CASE("of a folder what cannot be begun with is left out, with the reason", 
       told(asking("/step", fmt::format(R"({{"a": {{"source": "{}"}}}})", own.file("link.yaml"))),
            more),
       "link.yaml: is a link to a file that is not served"));
-  more.folders = {own.file("gone")};
+  more.fence.folders = {own.file("gone")};
   CHECK(says(told(request, more),
              fmt::format("\"left_out\": [\"{}: cannot be listed: No such file", own.file("gone"))));
   CHECK(told(asking("/step", std::string(tiny)), more).status == 200);
@@ -270,7 +349,7 @@ TEST_CASE("posted files are read as the command line reads them", "[cli]") {
               files))),
       "on 1 x h100-8"));
   Serving open = serving;
-  open.shut_in = false;
+  open.fence.shut_in = false;
   CHECK(says(told(asking("/file", fmt::format("{{{}}}", files)), open),
              "no file is taken: this kernel has no Landlock to keep other files from it"));
   CHECK(says(
@@ -281,20 +360,40 @@ TEST_CASE("posted files are read as the command line reads them", "[cli]") {
       "--set: model: no path is taken: this kernel has no Landlock to keep other files from it"));
 }
 
+TEST_CASE("a posted script is read, and not run", "[cli]") {
+  const TemporaryFolder own;
+  const std::string script = fmt::format(
+      "import os\\nos.system('touch {}')\\nfrom trl import SFTConfig, SFTTrainer\\n"
+      "SFTTrainer(model='meta-llama/Llama-3.2-1B', "
+      "args=SFTConfig(per_device_train_batch_size=2)).train()\\n",
+      own.file("ran"));
+  const std::string files =
+      fmt::format(R"("files": [{{"name": "train.py", "text": "{}"}}])", script);
+  CHECK(says(told(asking("/file", fmt::format("{{{}}}", files))), R"("role": "source")"));
+  const Response step = told(asking(
+      "/step",
+      fmt::format(
+          R"({{"a": {{"source": "train.py", "set": [{{"key": "cluster.node", "value": "h100-8"}}]}}, {}}})",
+          files)));
+  CHECK(says(step, "\"subtitle\": \"llama-3.2-1b on 1 x h100-8"));
+  CHECK_FALSE(std::filesystem::exists(own.file("ran")));
+}
+
 TEST_CASE("a posted file has a name without a path", "[cli]") {
-  for (const char* name : {"config.json", "Qwen3_8B-sft.yaml", "a.yml", "x.toml"})
+  for (const char* name : {"config.json", "Qwen3_8B-sft.yaml", "a.yml", "x.toml", "run.sh", "a.py"})
     CHECK(may_be_posted(name));
   for (const char* name : {"", "yaml", ".yaml", "../a.yaml", "/etc/a.yaml", "a/b.json", "a b.json",
-                           "run.sh", "run.h5", "a.yaml\n"})
+                           "run.exe", "run.h5", "a.yaml\n"})
     CHECK_FALSE(may_be_posted(name));
   const Response refused = told(asking(
       "/file",
-      R"({"files": [{"name": "../../x.json", "text": "{}"}, {"name": "run.sh", "text": ""}]})"));
+      R"({"files": [{"name": "../../x.json", "text": "{}"}, {"name": "run.h5", "text": ""}]})"));
   CHECK(refused.status == 422);
-  CHECK(says(refused,
-             "../../x.json: cannot be dropped: its name has to end in .yaml, .yml, .json or .toml "
-             "and to hold letters, digits and ._- alone"));
-  CHECK(says(refused, "run.sh: cannot be dropped: "));
+  CHECK(says(
+      refused,
+      "../../x.json: cannot be dropped: its name has to end in .yaml, .yml, .json, .toml, .py, "
+      ".ipynb, .sh, .log, .txt or .csv and to hold letters, digits and ._- alone"));
+  CHECK(says(refused, "run.h5: cannot be dropped: "));
 }
 
 TEST_CASE("a process that is shut in reads only what it may", "[cli]") {
