@@ -166,9 +166,10 @@ Grpo read_grpo(const Table& job) {
 }
 
 void lay_switches(Document& scenario) {
-  const Table root = scenario.root(), job = root.table("job");
-  const std::optional<Table> said = root.table_if("strategy");
-  if (!said) return;
+  if (!scenario.root().table_if("strategy")) return;
+  Document own = parse_document(scenario.canonical(), scenario.file());
+  own.settle_unknown("job");
+  const Table job = own.root().table("job");
   Strategy switched;
   read_block(std::optional(job), grpo_switches(), switched);
   for (const Key<Strategy>& each : grpo_switches().keys) {
@@ -178,8 +179,9 @@ void lay_switches(Document& scenario) {
     const Key<Strategy>& key = *find_key(strategy_blocks(), path.substr(front.size()));
     const std::string value = key.text(key.facts, switched);
     if (const auto other = scenario.peek(path); other && *other != value)
-      job.problem(each.facts.name,
-                  fmt::format("makes {} {}, which says {}: say one of them", path, value, *other));
+      scenario.root().table("job").problem(
+          each.facts.name,
+          fmt::format("makes {} {}, which says {}: say one of them", path, value, *other));
     Document laid = parse_document("{}", "");
     laid.set(path, value);
     scenario.underlay(laid, fmt::format("job.{}", each.facts.name));
@@ -261,6 +263,10 @@ void check_rounds(const Table& job, const Grpo& grpo) {
 void check_grpo(const Table& job, const Scenario& scenario) {
   const Grpo& grpo = *scenario.grpo;
   if (grpo.layout == GrpoLayout::separate) check_learners(job, scenario);
+  if (attention_layers(scenario.model) + mixer_layers(scenario.model) == 0)
+    job.problem("method", fmt::format("grpo: no layer of {} looks at the tokens before: no engine "
+                                      "has it",
+                                      scenario.model.name));
   if (!job.sound()) return;
   const Placement placement = place(scenario.cluster, grpo);
   check_engines(job, scenario, placement);

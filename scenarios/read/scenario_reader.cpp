@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
+#include "scenarios/keys/grpo_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/defaults.hpp"
@@ -134,6 +135,10 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                s.optimizer_place != Offload::none))
     strategy.problem("update_in_backward",
                      "is modelled with zero: 0, one micro-batch and no offload of the optimizer");
+  if (s.update_in_backward && scenario.job.only_update)
+    job.problem("only_update",
+                "nothing is left of a step: update_in_backward has the optimizer in the backward "
+                "pass");
   if (s.distributed.used && (s.sharding != Sharding::zero1 || s.optimizer_place != Offload::none))
     strategy.problem("distributed_optimizer", "is modelled with zero: 1 and no offload");
   if (s.distributed.shard > 0 && found.cluster) {
@@ -183,6 +188,8 @@ void read_engine(const Catalogue& data, const Table& root, const Readings& readi
 
 void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   Grpo& grpo = scenario.grpo.emplace(read_grpo(job));
+  Strategy laid;  // under the strategy block, before that was read
+  read_block(std::optional(job), grpo_switches(), laid);
   scenario.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
   // This takes as many of the micro-batches that a step will have as fill a pipeline.
   scenario.job.accumulation = scenario.strategy.pipeline_parallel.size;

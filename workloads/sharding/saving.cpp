@@ -52,14 +52,21 @@ double trained_in_experts(const ModelUnits& units) {
   return elements;
 }
 
-// Returns the plans for saving, beside those for the traffic of a step.
+// Returns the plans for saving, and of those for the traffic of a step what saving takes as well.
+// The others would keep ranks apart that are alike here: the first one, which writes, has another
+// place in a ring of all for each of them.
 Plans save_plans(const RankPart& rank) {
   const StepInput& input = rank.input;
   const Cluster& cluster = input.cluster;
   const Checkpoint files = checkpoint_of(rank);
   const FileRate write{input.stack.host.file_write.value};
   const FileRate read{input.stack.host.file_read.value};
-  Plans plans = step_plans(cluster, needs_of(rank));
+  Plans plans;
+  Plans of_step = step_plans(cluster, needs_of(rank));
+  for (const Plan plan : {Plan::signal, Plan::from_drive, Plan::neighbours})
+    plans[plan] = std::move(of_step[plan]);
+  if (facts_of(input.strategy).gathers_parameters && input.job.save.weights)
+    plans[Plan::all_gather] = std::move(of_step[Plan::all_gather]);
   const auto writers = [&](Rank count, Plan copy, Plan file) {
     if (count == 0) return;
     plans[copy] = plan_copy(cluster, Copy::d2h, first_ranks(count));

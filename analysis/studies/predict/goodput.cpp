@@ -94,14 +94,14 @@ class Play {
       return now_;
     }
     const bool warned = until == next_ && kind_->warning >= job_.save + job_.behind;
-    double cycles = std::floor(left / cycle), beyond = left - cycles * cycle;
+    double cycles = std::floor(left / cycle), beyond = std::max(0.0, left - cycles * cycle);
     if (until < next_ || warned) {  // a checkpoint is written now, if that takes no longer
       const double saves_now = beyond > job_.save ? 1 : 0;
       const double more =
           std::min(saves_now * (beyond - job_.save) * speed, rest_ - cycles * work_);
       spend(cycles * work_ + more, speed, cycles + saves_now);
       rest_ -= cycles * work_ + more;
-      spent_.lost += beyond - more / speed - saves_now * job_.save;
+      spent_.lost += std::max(0.0, beyond - more / speed - saves_now * job_.save);
     } else {
       if (beyond < job_.behind && cycles > 0) {  // the last one is not safe yet
         --cycles;

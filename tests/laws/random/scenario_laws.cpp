@@ -302,8 +302,13 @@ Breach needs_more(std::string_view less_is, const Prediction& less, const Predic
 }
 
 // Releases that save inputs need more for many tokens, and one matrix is unpacked at a time.
+// Embedding and head are kept in 32 bits beside packed matrices, which is more than few layers
+// save.
 Breach few_bits_need_no_more(const Case& c) {
   const Lora& lora = c.scenario.strategy.lora;
+  const ParameterCount count = count_parameters(c.scenario.model);
+  const std::int64_t outer = count.of(TensorClass::embedding);
+  if (2 * outer > count.total() - outer) return std::nullopt;
   const bool packed_again = c.scenario.stack.adapters.casts_unpacked;
   if (lora.rank == 0 || lora.quantised.name != "nf4" || lora.saves_inputs || packed_again)
     return std::nullopt;
@@ -317,18 +322,28 @@ Breach dora_takes_no_less(const Case& c) {
   return less_than_with(c, "strategy.lora.method", "dora");
 }
 
-Breach fused_adapters_take_no_longer(const Case& c) {
-  const Lora& lora = c.scenario.strategy.lora;
-  if (lora.rank == 0 || lora.kernels == AdapterKernels::fused) return std::nullopt;
-  const auto fused = with(c, "strategy.lora.kernels", "fused");
-  return fused ? takes_longer("fused adapters", *fused, c.found) : std::nullopt;
+// Under ZeRO-3 sizes and order of modules decide which parameters are gathered ahead together: what
+// is less may come at a worse moment.
+bool gathers_ahead(const Case& c) {
+  return c.scenario.strategy.sharding == Sharding::zero3;
 }
 
-// Under ZeRO-3 the sizes of adapters decide which parameters are gathered ahead together, so that a
-// higher rank may gather the large ones of the head later.
+// An event comes at its time, whatever a step is at by then. For a few tokens casts and launches
+// decide, whose costs are known to a twentieth at best.
+Breach fused_adapters_take_no_longer(const Case& c) {
+  const Lora& lora = c.scenario.strategy.lora;
+  if (lora.rank == 0 || lora.kernels == AdapterKernels::fused || gathers_ahead(c) ||
+      !c.scenario.cluster.events.empty())
+    return std::nullopt;
+  const auto fused = with(c, "strategy.lora.kernels", "fused");
+  constexpr double within = 1.05;
+  if (!fused || fused->step_time.value <= within * c.found.step_time.value) return std::nullopt;
+  return takes_longer("fused adapters", *fused, c.found);
+}
+
 Breach higher_rank_needs_no_less(const Case& c) {
   const std::int64_t rank = c.scenario.strategy.lora.rank;
-  if (rank == 0 || c.scenario.strategy.sharding == Sharding::zero3) return std::nullopt;
+  if (rank == 0 || gathers_ahead(c)) return std::nullopt;
   const auto higher = with(c, "strategy.lora.rank", std::to_string(2 * rank));
   return higher ? needs_more("half the rank", c.found, *higher) : std::nullopt;
 }
