@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-MOST_WORDS = 30500
+MOST_WORDS = 31000
 PRINTED = {"CHANGELOG.md", "docs/json.md", "docs/keys.md"}
 CONSOLE = re.compile(r"^```console\n.*?^```$", re.S | re.M)
 CODE = re.compile(r"^```.*?^```$", re.S | re.M)

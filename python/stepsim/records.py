@@ -110,6 +110,7 @@ RunSave = TypedDict(
         "state_bytes_per_rank": "float",  # of it states, each rank
         "files": "float",  # in so many files
         "time_s": "float",  # training waits for one
+        "behind_s": "float",  # beyond that, until it is written
         "count": "float",  # in the whole run
         "share_of_wall": "float | None",  # of the whole job
     },
@@ -234,6 +235,9 @@ RunCost = TypedDict(
         "of": "str",  # the whole job where its length is known, else a step
         "gpu_hours": "float",  # of it
         "price": "float | None",  # in the money of --price
+        "offer": "str | None",  # whose price it is, of which kind and day; null: the user's own
+        "budget_steps": "float | None",  # that --budget-money buys
+        "budget_tokens": "float | None",  # likewise
         "energy_kwh": "float | None",  # of it: by --power, or else as predicted
     },
     total=False,
@@ -361,6 +365,7 @@ RunResult = TypedDict(
         "batches": "RunBatches | None",  # what a step and the run are made of
         "save": "RunSave | None",  # what saving costs
         "resume": "RunResume | None",  # what resuming costs
+        "failures": "dict[str, Any] | None",  # what is left of the time when parts of the machine fail
         "peak_memory_bytes": "float",  # needed of a GPU, with slack and libraries
         "capacity_bytes": "float",  # what a framework can allocate
         "verdict": "str",  # fits: at least 9 in 10 such runs do, tight: at least half, or oom
@@ -444,6 +449,9 @@ GrpoCost = TypedDict(
         "of": "str",  # the whole job where its length is known, else a step
         "gpu_hours": "float",  # of it
         "price": "float | None",  # in the money of --price
+        "offer": "str | None",  # whose price it is, of which kind and day; null: the user's own
+        "budget_steps": "float | None",  # that --budget-money buys
+        "budget_tokens": "float | None",  # likewise
         "energy_kwh": "float | None",  # of it: by --power, or else as predicted
     },
     total=False,
@@ -583,7 +591,12 @@ GrpoResult = TypedDict(
         "saving_share": "float | None",  # of it: checkpoints
         "lost_share": "float | None",  # of it: steps done again
         "down_share": "float | None",  # of it: until steps go on
+        "waiting_share": "float | None",  # of it: for nodes or a place
+        "slower_share": "float | None",  # of it: steps on fewer nodes
         "save_steps": "float | None",  # between checkpoints
+        "failures": "float | None",  # of the job, in the mean
+        "wall_low_h": "float | None",  # one job in ten, by luck, ends before
+        "wall_high_h": "float | None",  # one job in ten, by luck, ends after
         "engine_failures": "float | None",  # in the whole run
         "expected_engine_failures": "float | None",  # in measured steps
         "unbroken_step_time_s": "float | None",  # a step where no engine fails

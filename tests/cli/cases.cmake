@@ -110,7 +110,7 @@ cli("misspelt detail" ARGS ${small} h100-8 --detail step CODE 2
 cli("misspelt folding" ARGS ${small} h100-8 --fold of CODE 2
   ERROR "--fold: expected auto or off, found \"of\" (did you mean \"off\"?)")
 cli("misspelt list" ARGS list node CODE 2
-  ERROR "no list \"node\" (did you mean \"nodes\"?); expected gpus, nodes, networks, processors, clusters, models, stacks, optimizers, precisions, formats, adapters, recipes, releases, engines, scenarios, algorithms, architectures or keys")
+  ERROR "no list \"node\" (did you mean \"nodes\"?); expected gpus, nodes, networks, processors, clusters, prices, models, stacks, optimizers, precisions, formats, adapters, recipes, releases, engines, scenarios, algorithms, architectures or keys")
 cli("show nothing" ARGS show CODE 2 ERROR "which entry? usage: stepsim show NAME")
 cli("show what is not there" ARGS show mi300 CODE 2
   ERROR "nothing called \"mi300\" in the catalogue (did you mean \"mi300x\"?); `stepsim list` names all")

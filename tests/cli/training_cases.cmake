@@ -366,7 +366,7 @@ cli("run with a price that a provider has" ARGS run llama32-3b-sft-zero3 --sampl
   OUTPUT "at 3.99 each \\(lambda on-demand, 2026-09-20\\).*500 buys 125 GPU-hours, 15.7 h: [0-9]+ steps, [0-9.e+]+ tokens")
 cli("run with the cheapest price" ARGS run llama32-3b-sft-zero3 --samples 0 --cluster h100-8 --price cheapest:spot --json KEYS cost/offer)
 cli("run with a provider who has no such card" ARGS run llama32-3b-sft-zero3 --cluster mi300x-8 --price lambda CODE 2
-  ERROR "--price: lambda has no on-demand price of mi300x; these have: crusoe, digitalocean, tensorwave, vultr")
+  ERROR "--price: lambda has no on-demand price of mi300x; these have: azure, crusoe, digitalocean, oci, tensorwave, vultr")
 cli("run with a budget and no price" ARGS run llama32-3b-sft-zero3 --budget-money 500 CODE 2
   ERROR "--budget-money: needs a --price for a GPU and an hour")
 cli("list prices" ARGS list prices OUTPUT "lambda +Lambda")
@@ -537,7 +537,7 @@ cli("show a scenario by its path" ARGS show ${seeds}/llama32-3b-sft-zero3.yaml O
 cli("show a scenario by its folder and name" ARGS show seeds/llama32-3b-sft-zero3 OUTPUT "Llama-3.2-3B SFT")
 cli("show a stack" ARGS show deepspeed-hf OUTPUT "\\(stack\\).*host.module_hook.*sources")
 cli("show a scenario" ARGS show mpt7b-zero2
-  OUTPUT "resolved.*optimizer steps +10991\n.*iterations +43963 .*\njob\n.*samples +87925 +line [0-9]+\n.*keys are at defaults that change nothing here \\(.*strategy.fsdp 1[0-9].*--all prints them\n$")
+  OUTPUT "resolved.*optimizer steps +10991\n.*iterations +43963 .*\njob\n.*samples +87925 +line [0-9]+\n.*keys are at defaults that change nothing here \\(.*strategy.fsdp[ \n]1[0-9].*--all prints them\n$")
 cli("show a scenario with all keys" ARGS show llama4-scout-qlora-1xh100 --all
   OUTPUT "strategy.lora\n  rank +[0-9]+ +line.*quantised +nf4 +line.*strategy.fsdp\n  version +2 +default.*strategy.tensor_parallel\n  size +1 +default")
 cli("show a scenario with a setting" ARGS show qwen3-30b-sft-zero3 --set strategy.zero=2

@@ -64,6 +64,12 @@ std::optional<Few> next_try(const StepInput& input, Few few) {
   return few;
 }
 
+// Returns whether a program of three times as many operations is within the budget: a next try that
+// is not would be refused as a whole step as well.
+bool is_affordable(const StepProgram& last, const Job& job) {
+  return 3 * static_cast<double>(last.graph.size()) <= job.budget;
+}
+
 void write_few(StepProgram& program, RankPart& rank, std::int64_t batches, CauseSet free,
                Written written = Written::figures) {
   rank.input.written = batches;
@@ -141,7 +147,8 @@ ReplayedStep replayed(const StepInput& input, const Replaying& how) {
   RankPart rank = rank_part(input);
   ReplayedStep step{.program = prepare_step(rank, how.folding), .trace = {}};
   if (how.folding == Folding::automatic)
-    for (auto few = first_try(input, fewest(input)); few; few = next_try(input, *few))
+    for (auto few = first_try(input, fewest(input)); few && is_affordable(step.program, input.job);
+         few = next_try(input, *few))
       if (replay_few(step, rank, *few, how)) return step;
   replay_written(step, rank, Watched::times, how);
   return step;
