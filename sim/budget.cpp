@@ -19,6 +19,17 @@ std::string in_three_digits(double value) {
 
 }  // namespace
 
+void require_within(double operations, double budget) {
+  if (operations <= budget) return;
+  constexpr double million = 1e6;
+  throw UserError(
+      fmt::format("this takes more than the budget of {} million operations: what tells GPUs apart "
+                  "(--fold off, cluster.slow_gpus, slow_links, vary, events) has each written by "
+                  "itself; leave it out, take "
+                  "fewer GPUs, or allow it with --budget {:.0f}",
+                  in_three_digits(budget / million), 10 * budget));
+}
+
 void require_budget(double operations, double budget, std::string_view less) {
   if (operations <= budget) return;
   constexpr double million = 1e6;

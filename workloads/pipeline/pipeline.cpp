@@ -38,7 +38,7 @@ class PipelineWriter {
                  const std::vector<StageShare>& shares, Written written)
       : input_(whole.input),
         pipeline_(input_.strategy.pipeline_parallel),
-        builder_(traffic, written) {
+        builder_(traffic, written, input_.job.budget) {
     const StepInput& input = whole.input;
     for (std::size_t stage = 0; stage < shares.size(); ++stage) {
       const LaneRange lanes = lanes_of(traffic.folded, whole.mesh, static_cast<Rank>(stage));

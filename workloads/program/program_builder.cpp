@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "sim/budget.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -28,9 +30,12 @@ PatternId first_pattern(const Traffic& traffic, std::size_t family) {
   return PatternId{static_cast<std::uint32_t>(before)};
 }
 
-ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written)
+ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written, double budget)
     : traffic_(traffic),
       written_(written),
+      // Labels take a tenth of what operations take, and sums nothing.
+      budget_(written == Written::sums ? std::numeric_limits<double>::infinity()
+                                       : budget * (written == Written::memory ? 10 : 1)),
       part_(all()),
       last_(traffic.lanes() * stream_names.size(), no_operation) {
   // Address space for a usual step, not memory: what stays empty is never touched, and a program
@@ -56,6 +61,7 @@ OpId ProgramBuilder::add(const Op& op, std::span<const OpId> after) {
 }
 
 Mark ProgramBuilder::new_mark(LaneRange lanes) {
+  require_within(static_cast<double>(graph_.size()), budget_);
   const std::size_t begin = marks_.size();
   marks_.resize(begin + lanes.end - lanes.first, no_operation);
   return Mark{static_cast<std::uint32_t>(begin) - lanes.first};

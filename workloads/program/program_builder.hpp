@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -45,7 +46,9 @@ struct LaneRange {
 
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(const Traffic& traffic, Written written = Written::whole);
+  // A program of more than `budget` operations is refused while it is written.
+  explicit ProgramBuilder(const Traffic& traffic, Written written = Written::whole,
+                          double budget = std::numeric_limits<double>::infinity());
 
   OpGraph& graph() { return graph_; }
   Rank lanes() const { return static_cast<Rank>(traffic_.lanes()); }
@@ -98,6 +101,7 @@ class ProgramBuilder {
 
   const Traffic& traffic_;
   Written written_;
+  double budget_;
   LaneRange part_;
   OpGraph graph_;
   std::vector<std::vector<PatternId>> patterns_;  // [family][pattern]

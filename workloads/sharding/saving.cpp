@@ -91,7 +91,7 @@ Plans save_plans(const RankPart& rank) {
 class Saver {
  public:
   Saver(const RankPart& rank, const Traffic& traffic)
-      : builder_(traffic),
+      : builder_(traffic, Written::whole, rank.input.job.budget),
         writer_(rank, builder_),
         facts_(facts_of(rank.input.strategy)),
         files_(checkpoint_of(rank)) {

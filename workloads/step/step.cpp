@@ -85,7 +85,7 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits,
 OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written,
                    Allocator& allocator, bool mapping_costs, double& mapped) {
   const StepInput& input = rank.input;
-  ProgramBuilder builder(traffic, written);
+  ProgramBuilder builder(traffic, written, input.job.budget);
   StepWriter writer(rank, builder);
   writer.allocate_through(allocator, mapping_costs);
   const bool with_reference = input.job.has_reference();

@@ -168,7 +168,8 @@ Breach figures_are_those_of_studies(const Case& c) {
 
 // ---- of predictions in other ways
 
-constexpr double most_operations = 4e5;  // of a step with all its ranks
+// Of a step with all its ranks: as many as the budget of a drawn scenario allows, about.
+constexpr double most_operations = 1.8e5;
 
 bool is_small(const Case& c) {
   return static_cast<double>(c.found.operations) * c.scenario.cluster.ranks() <= most_operations;
