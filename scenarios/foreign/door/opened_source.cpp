@@ -30,15 +30,32 @@ std::optional<std::string> find_file_beside(const std::string& script, const std
   return find_above(script, text);
 }
 
+// Finds a file from a folder that the script enters: `cd "$HERE/LLaMA-Factory"` is known by its
+// last parts.
+std::optional<std::string> find_where_entered(const ShellScript& read, const std::string& said) {
+  for (const ShellCommand& command : read.commands) {
+    if (command.words.size() != 2 || command.words[0].text != "cd") continue;
+    std::string folder = std::filesystem::path(command.words[1].text).relative_path().string();
+    while (!folder.empty()) {
+      if (auto file = find_in_repository(read.file, folder + "/" + said)) return file;
+      const std::size_t slash = folder.find('/');
+      folder = slash == std::string::npos ? "" : folder.substr(slash + 1);
+    }
+  }
+  return std::nullopt;
+}
+
 // The program's facts say how one gets at files that come with it, and where they lie in its own
 // repository, by names without an ending.
-std::string file_beside(const std::string& script, const ShellWord& word, const Table& facts) {
+std::string file_beside(const ShellScript& read, const ShellWord& word, const Table& facts) {
+  const std::string& script = read.file;
   const std::string own = facts.text_or("own_files", "");
   if (!word.unknown.empty())
     throw UserError({{script, word.line, "",
                       fmt::format("the name of the file of settings {}",
                                   unknown_argument_message({"1", word}))}});
   if (auto file = find_file_beside(script, word.text)) return *file;
+  if (auto file = find_where_entered(read, word.text)) return *file;
   if (facts.has("own_folder"))
     if (auto file = find_in_repository(
             script, fmt::format("{}/{}.yaml", facts.text("own_folder"), word.text)))
@@ -98,14 +115,6 @@ std::optional<ShellWord> named_file(const SourceKind& kind, const Table& argumen
   return words.empty() || by_option ? std::nullopt : std::optional(words.front());
 }
 
-// Returns a file that a script writes itself, or that lies beside it in the same wrapping.
-const ShellFile* written_file(const ShellScript& script, const std::string& name) {
-  for (const std::string& each : {name, std::filesystem::path(name).filename().string()})
-    if (const auto place = script.files.find(each); place != script.files.end())
-      return &place->second;
-  return nullptr;
-}
-
 // A Python file that a script starts, or writes with a here-document.
 struct PythonText {
   std::string text, file;
@@ -133,7 +142,8 @@ std::optional<PythonText> python_of(const std::string& script, const Launch& lau
                                     const ShellScript& read) {
   if (const ShellFile* written = written_file(read, launch.program))
     return PythonText{written->text, script, written->line};
-  const auto file = find_program(script, launch.program);
+  auto file = find_program(script, launch.program);
+  if (!file && launch.program.ends_with(".py")) file = find_where_entered(read, launch.program);
   return file ? std::optional(PythonText{read_text(*file), *file}) : std::nullopt;
 }
 
@@ -151,6 +161,12 @@ std::optional<PythonTraining> python_training(const Catalogue& data, const Pytho
     std::string name = key;
     std::replace(name.begin(), name.end(), '-', '_');
     if (!said.one_line(key).starts_with('[')) question.said[name] = said.text_or(key, "");
+  }
+  for (const UnknownArgument& each : arguments.unknown) {
+    std::string name = each.key;
+    std::replace(name.begin(), name.end(), '-', '_');
+    question.unsaid[name] = {.text = each.word.unknown,
+                             .variable = each.word.variable.empty() ? name : each.word.variable};
   }
   // Hydra takes key=value, +key=value and ++key=value.
   for (const ShellWord& word : arguments.others) {
@@ -213,7 +229,7 @@ void open_arguments(const Catalogue& data, const std::string& script, OpenedSour
   const auto named = named_file(kind, root, arguments.others);
   if (!named) return;
   const ShellFile* written = written_file(opened.script->script, named->text);
-  if (written == nullptr) opened.file = file_beside(script, *named, facts.root());
+  if (written == nullptr) opened.file = file_beside(opened.script->script, *named, facts.root());
   Document settings_file = written == nullptr
                                ? open_document(opened.file)
                                : parse_document(in_line(written->line, written->text), script);
@@ -309,6 +325,11 @@ OpenedSource open_script(const Catalogue& data, const std::string& file, Setting
   OpenedSource opened{kind, parse_document("{}", file), file, std::move(script)};
   const Launch& launch = opened.script->launch;
   const bool named = is_called(*kind, launch) || kind_of_given(file, launch) != nullptr;
+  if (!named && kind->sets_keys)
+    opened.script->notes.push_back(
+        fmt::format("line {}: {} is taken for a form of {}, whose keys it is told: what its own "
+                    "code does beside that, as turns with tools, is not counted",
+                    launch.line, launch.program, kind->name));
   if (named || (is_told(*kind, launch) && !trains_in_python(opened.script->script, launch, *kind)))
     open_arguments(data, file, opened);
   else

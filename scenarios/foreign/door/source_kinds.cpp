@@ -61,7 +61,8 @@ std::vector<SourceKind> kinds_of_settings() {
        // These match all of verl's main_* but main_generation and main_eval.
        .programs = {"verl.trainer.main_[!ge]*", "verl.trainer.main_g[!e]*", "recipe.*.main_[!ge]*",
                     "recipe.*.main_g[!e]*"},
-       .sets_keys = true},
+       .sets_keys = true,
+       .arguments = {"actor_rollout_ref.model.path"}},
       {.name = "verl-sft",
        .title = "settings of verl's supervised training",
        .table = "programs/verl/verl-sft",
@@ -399,7 +400,8 @@ bool is_told(const SourceKind& kind, const Launch& launch) {
       return std::ranges::any_of(names, [&](auto name) {
         const std::string option = fmt::format("--{}", name);
         const std::string said = kind.low_lines ? low_lined(word).text : word.text;
-        return said == option || said.starts_with(option + "=");
+        return said == option || said.starts_with(option + "=") ||
+               (kind.sets_keys && said.starts_with(fmt::format("{}=", name)));
       });
     });
   };

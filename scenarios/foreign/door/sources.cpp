@@ -10,6 +10,7 @@
 #include "scenarios/foreign/door/unwrapped.hpp"
 #include "scenarios/foreign/table/source_question.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 #include "workloads/model/other_models.hpp"
@@ -159,6 +160,7 @@ std::optional<Translation> translated(const Catalogue& data, const std::string& 
         "that are not packed are counted by --samples-in-set");
   if (opened.script) {
     question.script = file;
+    question.shell = &opened.script->script;
     question.launch = &opened.script->launch;
     question.earlier = opened.script->earlier;
     question.own_program = opened.script->launch.program.ends_with(".py") &&
@@ -197,7 +199,15 @@ void refuse_diffusion(const Catalogue& data, const std::string& file) {
   constexpr std::uintmax_t longest = 1U << 20U;
   std::error_code failed;
   if (const auto size = std::filesystem::file_size(file, failed); failed || size > longest) return;
-  if (const auto found = diffusion_in(data, read_text(file)))
+  // What is longer than people write is data: images of a notebook.
+  constexpr std::size_t longest_line = 2000;
+  const std::string whole = read_text(file);
+  std::string text;
+  for (const std::string_view line : lines_in(whole)) {
+    if (line.size() <= longest_line) text += line;
+    text += '\n';
+  }
+  if (const auto found = diffusion_in(data, text))
     throw UserError({{file, found->line, "", found->message}});
 }
 

@@ -75,8 +75,17 @@ ScriptSource read_script_source(const ScriptQuestion& question) {
   result.script.files.insert(question.files.begin(), question.files.end());
   const std::vector<Launch> all = launches_in(question.data, result.script);
   std::vector<const Launch*> found, others;
-  for (const Launch& each : all)
-    if (question.is_training(each, result.script)) found.push_back(&each);
+  std::optional<UserError> unread;
+  for (const Launch& each : all) {
+    try {
+      if (question.is_training(each, result.script)) found.push_back(&each);
+    } catch (const UserError& error) {  // others may be read
+      result.notes.push_back(
+          fmt::format("{} is not read: {}", place_of(each), error.problems().front().message));
+      if (!unread) unread = error;
+    }
+  }
+  if (found.empty() && unread) throw UserError(*unread);
   if (found.empty()) no_training(question, all);
   if (question.number > found.size())
     throw UserError(fmt::format("--launch {}: the script starts {} training{}: {}", question.number,

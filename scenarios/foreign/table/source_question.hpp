@@ -29,6 +29,7 @@ struct SourceQuestion {
   std::vector<EarlierLaunch> earlier{};   // launches before it in the same script
   std::vector<FileVariable> variables{};  // of the file, that count with their defaults
   std::string script{};                   // that starts the training; empty: none does
+  const ShellScript* shell = nullptr;     // what that says; null: there is none
   bool own_program = false;               // that it starts: known by its arguments, not by its name
 
   // Returns whether a setting decides on this key: the key itself, or a block that holds it.

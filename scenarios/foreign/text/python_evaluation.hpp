@@ -114,6 +114,7 @@ class Evaluation {
 
   // What a class says of a field: its body, or `self.name = ...` of its methods.
   std::optional<PythonValue> attribute(const std::string& type, const std::string& name);
+  std::optional<PythonValue> property_of(const std::string& type, const std::string& name);
 
   PythonValue method(const PythonValue& value, const std::string& name,
                      const std::vector<PythonValue>& told, int line);
@@ -160,6 +161,8 @@ class Evaluation {
   std::optional<PythonValue> from_hydra(const PythonTokens& decorator);
 
   static PythonValue value_given(const std::string& text);
+  // What who starts the file says for an argument of it.
+  std::optional<PythonValue> started_with(const std::string& argument) const;
 
   // Returns what a name is at a place: the last assignment before it that runs; of those that may
   // run all have to say the same. Where all stand behind it, in a loop, these count.

@@ -67,6 +67,11 @@ PythonValue Evaluation::method(const PythonValue& value, const std::string& name
       return method(settings, name, told, line);
     return unknown(fmt::format("what stands in line {}, which is not run", line), word(0));
   }
+  // A truth that the command line says is text to the program: args.bf16.lower() == "true".
+  if (value.kind == Kind::truth && (name == "lower" || name == "upper" || name == "strip"))
+    return of_text(name == "lower" ? value.number != 0 ? "true" : "false"
+                   : name == "upper" ? value.number != 0 ? "TRUE" : "FALSE"
+                   : value.number != 0 ? "True" : "False");
   if (value.kind == Kind::text) {
     const std::string& text = value.text;
     if (name == "lower") return of_text(in_small_letters(text));
@@ -210,6 +215,7 @@ std::optional<PythonValue> Evaluation::library_call(const std::string& name,
     if (told[0].text == "torch") return told[1];
     if (told[0].kind == Kind::object)
       if (auto own = attribute(told[0].text, asked)) return own;
+    if (auto argument = started_with(asked)) return argument;
     if (const auto place = file_.arguments.find(asked);
         place != file_.arguments.end() && !place->second.empty())
       return value({0, 0, -1}, place->second);

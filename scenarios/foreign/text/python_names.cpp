@@ -62,7 +62,20 @@ std::optional<PythonValue> Evaluation::attribute(const std::string& type, const 
     for (const PythonAssignment& said : fields_of(file_, each))
       if (std::ranges::find(said.names, name) != said.names.end() && !said.value.empty())
         return value({each.module, said.line, -1}, said.value);
-    return std::nullopt;
+    return property_of(type, name);
+  }
+  return std::nullopt;
+}
+
+// A method that is asked without brackets: @property def NAME(self): return ...
+std::optional<PythonValue> Evaluation::property_of(const std::string& type,
+                                                   const std::string& name) {
+  for (std::size_t scope = 0; scope < file_.scopes.size(); ++scope) {
+    const PythonScope& each = file_.scopes[scope];
+    const bool asked = std::ranges::any_of(each.decorators, [](const PythonTokens& decorator) {
+      return !decorator.empty() && decorator.back().text.ends_with("property");
+    });
+    if (each.of == type && each.name == name && asked) return returned(scope, 0, {}, {});
   }
   return std::nullopt;
 }
@@ -108,8 +121,7 @@ PythonValue Evaluation::lookup(const std::string& name, int line) {
     if (type.name == before)
       if (auto own = attribute(before, last)) return *own;
   if (auto found = of_module(before, last)) return *found;
-  if (const auto place = file_.said.find(last); place != file_.said.end())
-    return value_given(place->second);
+  if (auto told = started_with(last)) return *told;
   if (last == "num_processes" && !file_.processes.empty()) return value_given(file_.processes);
   if (name.starts_with("torch.") || name.starts_with("np.") || name.starts_with("numpy."))
     return of_text(last);
@@ -194,14 +206,14 @@ std::optional<PythonValue> Evaluation::parameter(std::size_t scope, const std::s
     if (call->second.scope == scope) continue;
     auto said = told_by(call->second, name, index);
     if (!said && !place->standard.empty()) said = value({own.module, 0, -1}, place->standard);
-    if (!said) continue;
-    if (found && !same_values(*found, *said))
+    // Calls that nothing comes to say what only a run knows, or nothing.
+    if (!said || (found && said->kind == Kind::unknown)) continue;
+    if (found && found->kind != Kind::unknown && !same_values(*found, *said))
       return unknown(fmt::format("{}, which calls of {} say differently", name, own.name), name);
     found = std::move(said);
   }
   if (found) return found;
-  if (const auto said = file_.said.find(name); said != file_.said.end())
-    return value_given(said->second);
+  if (auto told = started_with(name)) return told;
   if (!place->standard.empty()) return value({own.module, 0, -1}, place->standard);
   if (const auto parsed = file_.arguments.find(name);
       parsed != file_.arguments.end() && !parsed->second.empty())
@@ -234,6 +246,13 @@ std::optional<PythonValue> Evaluation::from_hydra(const PythonTokens& decorator)
   if (name.empty()) return std::nullopt;
   if (!name.ends_with(".yaml") && !name.ends_with(".yml")) name += ".yaml";
   return file_.settings_file(joined(folder, name));
+}
+
+std::optional<PythonValue> Evaluation::started_with(const std::string& argument) const {
+  if (const auto said = file_.said.find(argument); said != file_.said.end())
+    return value_given(said->second);
+  const auto unsaid = file_.unsaid.find(argument);
+  return unsaid == file_.unsaid.end() ? std::nullopt : std::optional(unsaid->second);
 }
 
 PythonValue Evaluation::value_given(const std::string& text) {

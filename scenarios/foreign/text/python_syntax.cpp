@@ -274,7 +274,7 @@ class ShapeReader {
   }
 
   void take(const Statement& statement) {
-    while (open_.size() > 1 && statement.indent <= open_.back().indent) open_.pop_back();
+    while (open_.size() > 1 && statement.indent <= open_.back().indent) close();
     std::erase_if(chains_, [&](const auto& each) { return each.first > statement.indent; });
     read(statement.tokens, statement.indent);
   }
@@ -286,11 +286,25 @@ class ShapeReader {
   struct Open {
     std::size_t indent = 0, scope = 0, owner = no_class;
     int guard = -1;
+    bool leaves = false;  // it ends with `return`
   };
 
   int add_guard(int around, PythonTokens condition, bool wanted) {
     shape_.guards.push_back({around, std::move(condition), wanted});
     return static_cast<int>(shape_.guards.size()) - 1;
+  }
+
+  // What stands behind `if C: return` runs where C does not hold.
+  void close() {
+    const Open inner = open_.back();
+    open_.pop_back();
+    Open& outer = open_.back();
+    const auto otherwise = chains_.find(inner.indent);
+    if (!inner.leaves || inner.scope != outer.scope || inner.guard == outer.guard ||
+        otherwise == chains_.end() || otherwise->second < 0 || otherwise->second == inner.guard)
+      return;
+    if (shape_.guards[static_cast<std::size_t>(otherwise->second)].around == outer.guard)
+      outer.guard = otherwise->second;
   }
 
   // Opens a block, whose first statement may stand in the same line.
@@ -299,7 +313,7 @@ class ShapeReader {
     open_.push_back(block);
     if (colon == nowhere || colon + 1 >= tokens.size()) return;
     read(part_of(tokens, colon + 1, tokens.size()), indent + 1);
-    while (open_.size() > 1 && open_.back().indent >= indent) open_.pop_back();
+    while (open_.size() > 1 && open_.back().indent >= indent) close();
   }
 
   void read(const PythonTokens& tokens, std::size_t indent) {
@@ -317,6 +331,7 @@ class ShapeReader {
     if (word == "class" && tokens.size() > 1) return type(tokens, indent, here);
     decorators_.clear();
     if (colon != nowhere && block(tokens, word, indent, here, colon)) return;
+    if (word == "return") open_.back().leaves = true;
     if (word == "return" && tokens.size() > 1)
       shape_.scopes[here.scope].returns.push_back(
           {{}, part_of(tokens, 1, tokens.size()), tokens.front().line, here.guard});

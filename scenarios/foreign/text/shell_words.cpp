@@ -726,6 +726,13 @@ class ScriptReader {
 
 }  // namespace
 
+const ShellFile* written_file(const ShellScript& script, const std::string& name) {
+  for (const std::string& each : {name, std::filesystem::path(name).filename().string()})
+    if (const auto place = script.files.find(each); place != script.files.end())
+      return &place->second;
+  return nullptr;
+}
+
 ShellScript read_shell_script(std::string_view text, const std::string& file,
                               std::span<const std::pair<std::string, std::string>> given) {
   if (text.size() > largest_script)

@@ -43,6 +43,9 @@ struct ShellScript {
   std::vector<std::string> notes;
 };
 
+// Returns a file that a script writes itself, or that lies beside it in the same wrapping.
+const ShellFile* written_file(const ShellScript& script, const std::string& name);
+
 // Reads a script. `given` are variables that stand over what the script says, arguments as "1". Of
 // an `if` that cannot be decided both sides are read; what they set differently is not known.
 // Throws UserError about what is no shell script.

@@ -81,8 +81,8 @@ std::string command_in(const PythonFile& file, const PythonCall& call) {
   if (value.kind == Kind::unknown && first.kind == PythonKind::template_text)
     value = {.kind = Kind::text, .text = with_variables(first.text)};
   // The interpreter that runs the program itself.
-  if (value.kind == Kind::list && value.items.size() > 1 && call.positional.front().size() > 3 &&
-      call.positional.front()[3].text == "executable")
+  if (value.kind == Kind::list && value.items.size() > 1 &&
+      value.items.front().text.starts_with("sys.executable"))
     value.items.front() = {.kind = Kind::text, .text = "python"};
   if (value.kind == Kind::text && starts_one(first_word(value.text))) return value.text;
   if (value.kind != Kind::list || value.items.empty() || value.items.front().kind != Kind::text)

@@ -174,8 +174,12 @@ void put_other_blocks(MappedSource& source, const std::string& file, const Table
 }  // namespace
 
 AccelerateFile read_accelerate(const Catalogue& data, const std::string& file) {
+  return read_accelerate(data, read_document(file), file);
+}
+
+AccelerateFile read_accelerate(const Catalogue& data, const Document& document,
+                               const std::string& file) {
   const Document facts = import_facts(data, "programs/accelerate/accelerate");
-  const Document document = read_document(file);
   const Table root = document.root();
   AccelerateFile result{.file = file};
   const std::vector<std::string> names = facts.root().texts("file");

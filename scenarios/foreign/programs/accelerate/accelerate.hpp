@@ -18,6 +18,9 @@ struct AccelerateFile {
 
 // Throws UserError about what is no file of Accelerate.
 AccelerateFile read_accelerate(const Catalogue& data, const std::string& file);
+// The same of a file that a script writes.
+AccelerateFile read_accelerate(const Catalogue& data, const Document& document,
+                               const std::string& file);
 
 // Reads options of `accelerate launch`, which say the same; nothing where they say nothing of the
 // sharding.

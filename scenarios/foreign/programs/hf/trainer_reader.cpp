@@ -12,6 +12,11 @@
 #include "topology/catalog.hpp"
 
 namespace stepsim {
+namespace {
+
+constexpr std::string_view prepares_key = "prepares_for_kbit";
+
+}  // namespace
 
 TrainerReader::TrainerReader(const SourceQuestion& question, const Document& source,
                              const TrainerProgram& program)
@@ -40,8 +45,8 @@ void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
   const bool fsdp =
       (accelerate_ && in_small_letters(accelerate_->sharding) == "fsdp") || source_.says("fsdp");
   const std::string_view stacks = fsdp    ? "stacks_with_fsdp"
-                                  : liger ? "stacks_with_liger"
-                                          : "stacks";
+                                  : liger ? program_.stacks_with_liger
+                                          : program_.stacks;
   put_stack_of(source_, stacks, liger ? liger_key : "",
                fmt::format("{}{}", program_.name, fsdp ? " with PyTorch's own sharding" : ""));
   if (fsdp && liger)
@@ -188,7 +193,21 @@ void TrainerReader::read_loaded() {
   // peft keeps adapters in 32 bits, and TRL in 16 beside 4.
   put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
              adapters ? "load_in_4bit" : key);
-  if (adapters && !half) source_.put("strategy.lora.frozen", "fp32", key);
+  const bool wide = source_.says(prepares_key) && source_.on("load_in_4bit")
+                        ? frozen_in_32_bits(!said.empty() && !half)
+                        : !half;
+  if (adapters && wide)
+    source_.put("strategy.lora.frozen", "fp32",
+                source_.on(prepares_key) ? prepares_key : std::string_view(key));
+}
+
+// Beside matrices of 4 bits the others are in 16 where no type is said (transformers,
+// quantizer_bnb_4bit.py, update_torch_dtype), until peft's prepare_model_for_kbit_training casts
+// them; trainers of older releases of TRL call that themselves, and cast them back for bf16.
+bool TrainerReader::frozen_in_32_bits(bool loaded_so) {
+  const std::string_view key = pairs() ? "casts_frozen_of_pairs" : "casts_frozen";
+  if (!program_.plain && source_.on(key)) return !source_.on("bf16");
+  return loaded_so || source_.on(prepares_key);
 }
 
 TrlGrpoWords TrainerReader::grpo_words() {
@@ -296,6 +315,13 @@ void TrainerReader::find_told_accelerate() {
     accelerate_ = accelerate_of_options(*question_.launch, question_.file);
   if (said.empty() && launched) said = question_.launch->file.text;
   if (said.empty()) return;
+  if (const ShellFile* written =
+          question_.shell == nullptr ? nullptr : written_file(*question_.shell, said)) {
+    accelerate_ = read_accelerate(
+        question_.data, parse_document(written->text, question_.script), question_.script);
+    if (launched) lay_options_over(*accelerate_, *question_.launch);
+    return;
+  }
   const auto file = find_beside(question_, said);
   if (!file)
     throw UserError({{question_.file, launched ? question_.launch->file.line : 0, "",

@@ -60,6 +60,8 @@ struct TrainerProgram {
   std::string_view accelerate_files{};
   // The trainer of transformers, or a loop over PyTorch: in 32 bits unless it is told otherwise.
   bool plain = false;
+  // Tables of the program's facts with the stacks that run it, plainly and with Liger's kernels.
+  std::string_view stacks = "stacks", stacks_with_liger = "stacks_with_liger";
   // Programs whose releases decide, its own first.
   std::vector<std::string> releases{"transformers", "peft", "deepspeed"};
 };
@@ -105,6 +107,7 @@ class TrainerReader {
   std::string_view method() const;
   void put_texts();
   void read_loaded();
+  bool frozen_in_32_bits(bool loaded_so);
   TrlGrpoWords grpo_words();
   ShardingFacts put_own_fsdp(const std::string& strategy);
   ShardingFacts put_switched_deepspeed();

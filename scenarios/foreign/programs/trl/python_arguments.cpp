@@ -113,6 +113,52 @@ bool PythonArguments::is_trainer(const PythonCall& call) const {
          !is_listed("no_trainers", name);
 }
 
+// A class of the program's own is one where it derives from one.
+bool PythonArguments::is_settings(const std::string& name) const {
+  std::vector<std::string> open{name};
+  for (std::size_t i = 0; i < open.size() && i < 30; ++i) {
+    const bool listed = is_listed("settings", open[i]) || open[i].ends_with("TrainingArguments");
+    const auto own = std::ranges::find(file_.classes, open[i], &PythonClass::name);
+    if (own == file_.classes.end() ? listed : listed && holds(own->bases, open[i])) return true;
+    if (own != file_.classes.end()) open.insert(open.end(), own->bases.begin(), own->bases.end());
+  }
+  return false;
+}
+
+// Of several settings those of the trainer that is taken count: what its `args` are, else what
+// stands in its function, else in its class.
+void PythonArguments::keep_own_settings(std::vector<PythonCall>& calls) const {
+  const auto trains = std::ranges::find_if(calls, [&](const PythonCall& call) {
+    return is_trainer(call) && !known_base(last_part_of(call.name)).empty();
+  });
+  if (trains == calls.end()) return;
+  const PythonCall trainer = *trains;
+  const PythonScope& scope = file_.scopes[trainer.scope];
+  const PythonTokens* said = keyword_of(trainer, "args");
+  const auto is_said = [&](const PythonCall& call) {
+    if (said == nullptr || call.scope != trainer.scope) return false;
+    if (said->size() > 1) return call.from == trainer.from;
+    return std::ranges::any_of(scope.assignments, [&](const PythonAssignment& each) {
+      return each.line == call.from && holds(each.names, said->front().text);
+    });
+  };
+  const auto is_near = [&](const PythonCall& call) { return call.scope == trainer.scope; };
+  const auto is_of_class = [&](const PythonCall& call) {
+    return !scope.of.empty() && file_.scopes[call.scope].of == scope.of;
+  };
+  const auto settle = [&](const auto& own) {
+    const auto counts = [&](const PythonCall& call) {
+      return is_settings(last_part_of(call.name)) && own(call);
+    };
+    if (std::ranges::none_of(calls, counts)) return false;
+    std::erase_if(calls, [&](const PythonCall& call) {
+      return is_settings(last_part_of(call.name)) && !own(call);
+    });
+    return true;
+  };
+  if (!settle(is_said) && !settle(is_near)) settle(is_of_class);
+}
+
 int PythonArguments::line_of(const PythonCall& call, int line) const {
   const auto module = program_.imported.find(file_.scopes[call.scope].module);
   return (module == program_.imported.end() ? line : module->second) + question_.first_line - 1;
@@ -136,9 +182,11 @@ std::vector<PythonCall> PythonArguments::live_calls() {
   while (!open.empty()) {
     const std::size_t scope = open.back();
     open.pop_back();
-    for (const PythonStatement& statement : file_.scopes[scope].statements)
+    for (const PythonStatement& statement : file_.scopes[scope].statements) {
+      if (const auto runs = holds_at(file_, scope, statement.guard); runs && !*runs) continue;
       for (const PythonToken& token : statement.tokens)
         if (token.kind == PythonKind::name) named.insert(token.text);
+    }
     for (std::size_t i = 0; i < file_.scopes.size(); ++i) {
       const PythonScope& each = file_.scopes[i];
       if (named.contains(each.name) || (!each.of.empty() && named.contains(each.of) &&
@@ -180,10 +228,13 @@ void PythonArguments::add_calls() {
                         [](const PythonCall& call) { return labels_of(call).empty(); });
   std::stable_partition(calls.begin(), calls.end(),
                         [&](const PythonCall& call) { return !is_trainer(call); });
+  keep_own_settings(calls);
   // Such a loop goes through all layers, and takes what multiplies.
   finds_matrices_ = std::ranges::any_of(
       calls, [](const PythonCall& call) { return last_part_of(call.name) == "named_modules"; });
   for (const PythonCall& call : calls) add(call);
+  put_text("prepares_for_kbit", "false", trainer_line_);
+  if (trainer_.empty()) add_fit(calls);
   if (trainer_.empty()) add_loop(calls);
   if (trainer_.empty() && unread_) throw UserError({*unread_});
   if (trainer_.empty()) return;
@@ -216,9 +267,11 @@ void PythonArguments::add(const PythonCall& call) {
     const PythonTokens* said = keyword_of(call, "use_gradient_checkpointing");
     const bool off = said != nullptr && said->size() == 1 && said->front().text == "False";
     if (!off) put_text("checkpointing_enabled", "true", line_of(call, call.line));
+    if (name.starts_with("prepare_model_for_"))
+      put_text("prepares_for_kbit", "true", line_of(call, call.line));
     return;
   }
-  if (is_listed("settings", name) || name.ends_with("TrainingArguments")) {
+  if (is_settings(name)) {
     settings_ = true;
     of_transformers_ = of_transformers_ || name.ends_with("TrainingArguments");
     return add_keywords(call, "");
@@ -350,11 +403,8 @@ void PythonArguments::add_trainer(const PythonCall& call) {
   const std::string known = known_base(name);
   const bool defined = holds(file_.classes, name, &PythonClass::name);
   if (known.empty() && (defined || !settings_)) {
-    const bool settings = std::ranges::any_of(file_.classes, [&](const PythonClass& type) {
-      return std::ranges::any_of(type.bases, [&](const std::string& base) {
-        return base.ends_with("TrainingArguments") || is_listed("settings", base);
-      });
-    });
+    const bool settings = std::ranges::any_of(
+        file_.classes, [&](const PythonClass& type) { return is_settings(type.name); });
     if (defined || !settings) {  // the class may have a loop of its own
       if (!unread_)
         unread_ = {question_.file, line_of(call, call.line), "",
@@ -384,10 +434,7 @@ void PythonArguments::add_trainer(const PythonCall& call) {
 // Fields of classes that derive from the trainer's settings are arguments with defaults.
 void PythonArguments::add_settings_classes() {
   for (const PythonClass& type : file_.classes) {
-    const bool settings = std::ranges::any_of(type.bases, [&](const std::string& base) {
-      return base.ends_with("TrainingArguments") || is_listed("settings", base);
-    });
-    if (!settings) continue;
+    if (!is_settings(type.name)) continue;
     for (const PythonAssignment& field : type.fields)
       for (const std::string& name : field.names) {
         if (field.value.empty() || question_.said.contains(name) || seen_.contains(name)) continue;

@@ -48,6 +48,7 @@ class PythonArguments {
   void add_adapter(const PythonCall& call);
   void add_trainer(const PythonCall& call);
   void add_settings_classes();
+  void add_fit(const std::vector<PythonCall>& calls);
   void add_loop(const std::vector<PythonCall>& calls);
   void add_named(const std::string& key, std::string_view names);
   void refuse_reinforcement(const PythonCall& backward) const;
@@ -62,6 +63,8 @@ class PythonArguments {
   bool is_lightning(const PythonCall& call) const;
   std::string known_base(const std::string& name) const;
   bool is_listed(std::string_view list, const std::string& name) const;
+  bool is_settings(const std::string& name) const;
+  void keep_own_settings(std::vector<PythonCall>& calls) const;
   std::vector<PythonCall> live_calls();
   int line_of(const PythonCall& call, int line) const;
 

@@ -64,6 +64,24 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
   add_named("num_train_epochs", "epoch_names");
 }
 
+// sentence_transformers/fit_mixin.py: model.fit(train_objectives=[(loader, loss)]) runs the trainer,
+// in 32 bits unless use_amp is said.
+void PythonArguments::add_fit(const std::vector<PythonCall>& calls) {
+  const auto fit = std::ranges::find_if(calls, [](const PythonCall& call) {
+    return last_part_of(call.name) == "fit" && (keyword_of(call, "train_objectives") != nullptr ||
+                                                keyword_of(call, "train_dataloader") != nullptr);
+  });
+  if (fit == calls.end() || !model_) return;
+  const bool pairs = keyword_of(*fit, "train_objectives") != nullptr;
+  trainer_ = known_ = pairs ? "SentenceTransformerTrainer" : "CrossEncoderTrainer";
+  trainer_line_ = line_of(*fit, fit->line);
+  for (const PythonCall& call : calls)
+    if (last_part_of(call.name) == "DataLoader") add_loader(call);
+  for (const auto& [name, key] :
+       {std::pair("epochs", "num_train_epochs"), std::pair("use_amp", "fp16")})
+    if (const PythonTokens* said = keyword_of(*fit, name)) add_value(key, *said, *fit, fit->line);
+}
+
 // A loop that learns from answers of its own spends its time on these, which are not read out of
 // it.
 void PythonArguments::refuse_reinforcement(const PythonCall& backward) const {
@@ -136,8 +154,17 @@ void PythonArguments::add_loader(const PythonCall& call) {
     });
   };
   if (has("eval") || has("val_") || has("valid") || has("test")) return;
+  // DataLoader(data, **settings)
+  const auto settings = std::ranges::find(call.keywords, "", &PythonCall::Keyword::name);
+  const PythonValue table = settings == call.keywords.end()
+                                ? PythonValue{}
+                                : value_of(file_, place_of(call), settings->value);
   if (const PythonTokens* rows = keyword_of(call, "batch_size"))
     add_value("per_device_train_batch_size", *rows, call, call.line);
+  else if (const PythonValue* rows_there = table.at("batch_size"))
+    put("per_device_train_batch_size", *rows_there, line_of(call, call.line));
+  else if (settings != call.keywords.end() && table.kind == Kind::unknown)
+    put("per_device_train_batch_size", table, line_of(call, call.line));
   else if (call.positional.size() > 1)
     add_value("per_device_train_batch_size", call.positional[1], call, call.line);
   else

@@ -114,6 +114,7 @@ std::optional<PythonTraining> read_python_training(std::string_view text,
   file.environment = question.environment;
   file.given = question.given;
   file.said = question.said;
+  file.unsaid = question.unsaid;
   auto own = own_launch(file, question);
   if (!own && !question.processes) own = launch_in_text(file, question);
   file.processes = processes_of(question, own);

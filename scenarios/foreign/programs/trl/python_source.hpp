@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "scenarios/foreign/launch/launches.hpp"
+#include "scenarios/foreign/text/python_values.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -29,6 +30,7 @@ struct PythonQuestion {
   std::map<std::string, std::string> given{};        // names that are set from outside
   int first_line = 1;                                // of the text, in the file
   std::map<std::string, std::string> said{};         // arguments that it is started with
+  std::map<std::string, PythonValue> unsaid{};       // of these, what only a run of that knows
   std::optional<std::int64_t> processes{};           // that a script starts
   std::string near{};  // the file that modules and settings lie beside; empty: none are read
 };

@@ -53,10 +53,27 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   }
 }
 
-std::vector<std::string> programs_behind(bool plain) {
-  std::vector<std::string> programs{"transformers", "peft", "deepspeed"};
-  if (!plain) programs.insert(programs.begin(), "trl");
-  return programs;
+// Who runs a training: TRL, the trainer of transformers, a loop of one's own, sentence-transformers.
+struct Runner {
+  std::string_view name = "TRL", stacks = "stacks", stacks_with_liger = "stacks_with_liger";
+  std::vector<std::string> releases{"trl", "transformers", "peft", "deepspeed"};
+};
+
+Runner runner_of(const SourceQuestion& question, bool plain) {
+  const std::string program = question.launch == nullptr ? std::string() : question.launch->program;
+  constexpr std::string_view liger = "stacks_of_trainer_with_liger";
+  if (program.find("SentenceTransformer") != std::string::npos ||
+      program.find("CrossEncoder") != std::string::npos)
+    return {"sentence-transformers",
+            "stacks_of_texts",
+            liger,
+            {"sentence-transformers", "transformers", "peft"}};
+  if (!plain) return {};
+  const bool loop = program == own_loop;
+  return {loop ? "a loop of its own" : "transformers' Trainer",
+          loop ? "stacks_of_loop" : "stacks_of_trainer",
+          liger,
+          {"transformers", "peft", "deepspeed"}};
 }
 
 // The first of these words that a file says, in small letters.
@@ -209,8 +226,9 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
   const bool older = root.has("max_seq_length") && !root.has("max_length");
   std::vector<Assumption> assumptions;
   const TrlMethod method = read_trl_method(question, root, assumptions);
+  const Runner runner = runner_of(question, method.plain);
   TrainerReader reader(question, source,
-                       {.name = "TRL",
+                       {.name = runner.name,
                         .table = "programs/trl/trl",
                         .training = method.training,
                         .method_key = method.key,
@@ -219,7 +237,9 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
                         .loads = TrainerProgram::Loads::by_dtype,
                         .accelerate_files = "programs/trl/trl-accelerate",
                         .plain = method.plain,
-                        .releases = programs_behind(method.plain)});
+                        .stacks = runner.stacks,
+                        .stacks_with_liger = runner.stacks_with_liger,
+                        .releases = runner.releases});
   MappedSource& words = reader.source();
   const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
   reader.read_surroundings(liger, "use_liger_kernel");
