@@ -221,6 +221,7 @@ void apply_deepspeed(const Catalogue& data, const Table& root, const std::string
         .problem("deepspeed", fmt::format("no file \"{}\", beside the scenario or here", name));
   DeepSpeedQuestion question{data, scenario.strategy, scenario.job, scenario.model,
                              mesh_of(scenario.strategy, scenario.cluster).data()};
+  question.some_learn = scenario.job.method == Method::grpo;
   question.optimizers = names_on(data, optimizer_shelf);
   for (const DeepSpeedRival& rival : deepspeed_rivals(data))
     if (says_itself(root, rival.key)) question.said.emplace_back(rival.key);

@@ -34,6 +34,7 @@ struct DeepSpeedQuestion {
   const Job& job;
   const Model& model;
   std::int64_t ranks = 1;
+  bool some_learn = false;          // of the ranks: others generate
   std::vector<std::string> said{};  // rivals that the scenario says
   std::vector<std::string> set{};
   std::vector<std::string> optimizers{};  // that are modelled

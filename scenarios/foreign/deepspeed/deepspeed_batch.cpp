@@ -59,7 +59,7 @@ void read_batch(const Table& root, const DeepSpeedQuestion& question, DeepSpeedI
     result.notes.push_back(fmt::format("{} is absent, so DeepSpeed takes {}, not {}",
                                        accumulation_key, job.accumulation, wanted));
   const std::int64_t product = job.micro_batch * job.accumulation * question.ranks;
-  if (!batch || product == *batch) return;
+  if (!batch || product == *batch || question.some_learn) return;
   if (set_micro || set_accumulation)
     result.notes.push_back(
         fmt::format("{} is {} there; with what was set it is {}", batch_key, *batch, product));

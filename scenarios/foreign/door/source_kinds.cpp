@@ -210,7 +210,7 @@ std::vector<SourceKind> kinds_of_trainers() {
            .beside = {"per_device_train_batch_size", "output_dir", "dataset_name", "learning_rate",
                       "num_train_epochs", "use_peft"},
            .translate = translate_trl,
-           .programs = {"trl *", "trl.scripts.*", "*Trainer"},
+           .programs = {"trl [!vec]*", "trl cpo*", "trl.scripts.*", "*Trainer"},
            .takes_file = true,
            .never = {"finetuning_type", "cutoff_len", "stage", "template",
                      "num_unique_prompts_rollout", "micro_train_batch_size"},

@@ -139,6 +139,7 @@ void add_module(PythonFile& file, PythonShape module) {
   }
   for (PythonScope& each : module.scopes) {
     each.module = first;
+    each.around += first;
     move_all(each.assignments);
     move_all(each.returns);
     for (PythonStatement& statement : each.statements) move(statement.guard);

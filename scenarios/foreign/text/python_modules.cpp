@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t most_modules = 12, largest_module = 256u << 10, largest_settings = 256u << 10;
+constexpr std::size_t most_modules = 32, largest_module = 256u << 10, largest_settings = 256u << 10;
 
 // Returns the file of "a.b" or ".a.b".
 std::optional<std::string> module_file(const std::string& from, const std::string& module) {

@@ -172,6 +172,11 @@ PythonValue Evaluation::plain_name(const std::string& name) {
   if (auto found = assigned(place_, name)) return *found;
   if (auto found = parameter(place_.scope, name)) return *found;
   const std::size_t module = file_.scopes[place_.scope].module;
+  for (std::size_t scope = file_.scopes[place_.scope].around; scope != module;
+       scope = file_.scopes[scope].around) {
+    if (auto found = assigned({scope, 0, -1}, name)) return *found;
+    if (auto found = parameter(scope, name)) return *found;
+  }
   if (place_.scope != module)
     if (auto found = assigned({module, 0, -1}, name)) return *found;
   for (std::size_t scope = 0; scope < file_.scopes.size(); ++scope)
@@ -201,9 +206,17 @@ std::optional<PythonValue> Evaluation::parameter(std::size_t scope, const std::s
     if (!place->standard.empty()) return value({own.module, 0, -1}, place->standard);
   }
   const auto [first, end] = file_.calls.equal_range(own.name == "__init__" ? own.of : own.name);
+  // Calls in functions that nothing calls count where there are no others.
+  const auto counts = [&](const auto& each) {
+    const PythonScope& there = file_.scopes[each.second.scope];
+    return each.second.scope != scope &&
+           (there.module == each.second.scope || !there.of.empty() || !there.decorators.empty() ||
+            file_.calls.contains(there.name));
+  };
+  const bool reached = std::any_of(first, end, counts);
   std::optional<PythonValue> found;
   for (auto call = first; call != end; ++call) {
-    if (call->second.scope == scope) continue;
+    if (call->second.scope == scope || (reached && !counts(*call))) continue;
     auto said = told_by(call->second, name, index);
     if (!said && !place->standard.empty()) said = value({own.module, 0, -1}, place->standard);
     // Calls that nothing comes to say what only a run knows, or nothing.

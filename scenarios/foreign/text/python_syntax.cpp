@@ -390,6 +390,7 @@ class ShapeReader {
                 const Open& here) {
     PythonScope scope{.name = tokens[first + 1].text};
     if (here.owner != no_class) scope.of = shape_.classes[here.owner].name;
+    scope.around = here.scope;
     scope.parameters = read_parameters(tokens);
     scope.decorators = std::move(decorators_);
     decorators_.clear();

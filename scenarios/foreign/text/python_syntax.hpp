@@ -48,6 +48,7 @@ struct PythonScope {
   std::string name{};  // empty: the file
   std::string of{};    // the class whose method it is
   std::size_t module = 0;
+  std::size_t around = 0;  // the scope that it is defined in
   std::vector<PythonParameter> parameters{};
   std::vector<PythonTokens> decorators{};
   std::vector<PythonAssignment> assignments{};

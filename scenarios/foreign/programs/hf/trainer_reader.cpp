@@ -193,7 +193,8 @@ void TrainerReader::read_loaded() {
   // peft keeps adapters in 32 bits, and TRL in 16 beside 4.
   put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
              adapters ? "load_in_4bit" : key);
-  const bool wide = source_.says(prepares_key) && source_.on("load_in_4bit")
+  const bool few = source_.on("load_in_4bit") || source_.on("load_in_8bit");
+  const bool wide = source_.says(prepares_key) && few
                         ? frozen_in_32_bits(!said.empty() && !half)
                         : !half;
   if (adapters && wide)
@@ -203,10 +204,13 @@ void TrainerReader::read_loaded() {
 
 // Beside matrices of 4 bits the others are in 16 where no type is said (transformers,
 // quantizer_bnb_4bit.py, update_torch_dtype), until peft's prepare_model_for_kbit_training casts
-// them; trainers of older releases of TRL call that themselves, and cast them back for bf16.
+// them; trainers of older releases of TRL call that themselves where they make the adapters, and
+// cast them back for bf16.
 bool TrainerReader::frozen_in_32_bits(bool loaded_so) {
   const std::string_view key = pairs() ? "casts_frozen_of_pairs" : "casts_frozen";
-  if (!program_.plain && source_.on(key)) return !source_.on("bf16");
+  const bool by_trainer = source_.text(prepares_key) == "trainer";
+  if (!program_.plain && source_.on(key))
+    return (by_trainer || source_.on(prepares_key)) && !source_.on("bf16", !source_.on("fp16"));
   return loaded_so || source_.on(prepares_key);
 }
 

@@ -187,10 +187,14 @@ std::vector<PythonCall> PythonArguments::live_calls() {
       for (const PythonToken& token : statement.tokens)
         if (token.kind == PythonKind::name) named.insert(token.text);
     }
+    for (const PythonClass& type : file_.classes)
+      if (named.contains(type.name)) named.insert(type.bases.begin(), type.bases.end());
+    // What is called as a method of another class has the same name.
     for (std::size_t i = 0; i < file_.scopes.size(); ++i) {
       const PythonScope& each = file_.scopes[i];
-      if (named.contains(each.name) || (!each.of.empty() && named.contains(each.of) &&
-                                        (each.name.starts_with("__") || each.module == 0)))
+      const bool of_named = !each.of.empty() && named.contains(each.of);
+      if ((named.contains(each.name) && (each.of.empty() || each.module == 0 || of_named)) ||
+          (of_named && (each.name.starts_with("__") || each.module == 0)))
         reach(i);
     }
   }
@@ -233,7 +237,10 @@ void PythonArguments::add_calls() {
   finds_matrices_ = std::ranges::any_of(
       calls, [](const PythonCall& call) { return last_part_of(call.name) == "named_modules"; });
   for (const PythonCall& call : calls) add(call);
-  put_text("prepares_for_kbit", "false", trainer_line_);
+  const bool adapted = std::ranges::any_of(calls, [](const PythonCall& call) {
+    return last_part_of(call.name) == "get_peft_model";
+  });
+  put_text("prepares_for_kbit", adapted ? "false" : "trainer", trainer_line_);
   if (trainer_.empty()) add_fit(calls);
   if (trainer_.empty()) add_loop(calls);
   if (trainer_.empty() && unread_) throw UserError({*unread_});
@@ -320,10 +327,31 @@ void PythonArguments::add_keywords(const PythonCall& call, const std::string& fr
       add_value(named(keyword.name), keyword.value, call, keyword.line);
       continue;
     }
+    add_items(call, keyword, front);
     const PythonValue table = value_of(file_, place_of(call), keyword.value);
     for (std::size_t i = 0; i < table.keys.size() && i < table.items.size(); ++i)
       put(named(table.keys[i]), table.items[i], line_of(call, keyword.line));
   }
+}
+
+// Of f(**settings) those that are set one by one: settings["dtype"] = ...
+void PythonArguments::add_items(const PythonCall& call, const PythonCall::Keyword& keyword,
+                                const std::string& front) {
+  if (keyword.value.size() != 1 || keyword.value[0].kind != PythonKind::name) return;
+  const PythonToken& name = keyword.value[0];
+  const std::string begin = name.text + ".";
+  std::set<std::string> items;
+  for (const PythonAssignment& each : file_.scopes[call.scope].assignments)
+    if (each.names.size() == 1 && each.names[0].starts_with(begin) &&
+        holds_at(file_, call.scope, each.guard).value_or(true))
+      items.insert(each.names[0].substr(begin.size()));
+  for (const std::string& item : items)
+    add_value(item.starts_with(front) ? item : front + item,
+              {name,
+               {PythonKind::sign, "[", name.line},
+               {PythonKind::text, item, name.line},
+               {PythonKind::sign, "]", name.line}},
+              call, keyword.line);
 }
 
 void PythonArguments::add_model(const PythonCall& call) {

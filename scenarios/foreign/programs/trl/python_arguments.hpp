@@ -44,6 +44,8 @@ class PythonArguments {
   void put(const std::string& key, const PythonValue& value, int line);
   void put_text(const std::string& key, const std::string& yaml, int line);
   void add_keywords(const PythonCall& call, const std::string& front);
+  void add_items(const PythonCall& call, const PythonCall::Keyword& keyword,
+                 const std::string& front);
   void add_model(const PythonCall& call);
   void add_adapter(const PythonCall& call);
   void add_trainer(const PythonCall& call);

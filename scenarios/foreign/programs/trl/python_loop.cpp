@@ -60,6 +60,7 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
       put_text("fsdp", "full_shard", line_of(call, call.line));
     if (name == "autocast") put_text("bf16", "true", line_of(call, call.line));
   }
+  add_named("per_device_train_batch_size", "rows_names");
   add_named("gradient_accumulation_steps", "accumulation_names");
   add_named("num_train_epochs", "epoch_names");
 }
@@ -242,6 +243,20 @@ void PythonArguments::add_cut(const std::vector<PythonCall>& calls) {
     const PythonTokens* cut = keyword_of(call, "max_length");
     if (cut == nullptr || keyword_of(call, "truncation") == nullptr) continue;
     take(value_of(file_, place_of(call), *cut), line_of(call, call.line));
+  }
+  // prepare(data, max_length=2048), of the program itself.
+  const auto is_own = [&](const std::string& name) {
+    return holds(file_.scopes, name, &PythonScope::name) ||
+           holds(file_.classes, name, &PythonClass::name) ||
+           std::ranges::any_of(file_.imports, [&](const PythonImport& each) {
+             return !each.module.starts_with("transformers") && holds(each.names, name);
+           });
+  };
+  for (const PythonCall& call : calls) {
+    if (longest.kind == Kind::number || !is_own(call.name)) continue;
+    for (const auto& keyword : call.keywords)
+      if (holds(names, in_small_letters(keyword.name)))
+        take(value_of(file_, place_of(call), keyword.value), line_of(call, keyword.line));
   }
   for (std::size_t i = 0; i < file_.scopes.size() && longest.kind != Kind::number; ++i)
     for (const PythonAssignment& each : file_.scopes[i].assignments)
