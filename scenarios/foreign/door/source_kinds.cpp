@@ -62,7 +62,8 @@ std::vector<SourceKind> kinds_of_settings() {
        .programs = {"verl.trainer.main_[!ge]*", "verl.trainer.main_g[!e]*", "recipe.*.main_[!ge]*",
                     "recipe.*.main_g[!e]*"},
        .sets_keys = true,
-       .arguments = {"actor_rollout_ref.model.path"}},
+       .arguments = {"actor_rollout_ref.model.path"},
+       .no_programs = {"*main_gen*", "*main_eval*"}},
       {.name = "verl-sft",
        .title = "settings of verl's supervised training",
        .table = "programs/verl/verl-sft",
@@ -405,6 +406,10 @@ bool is_told(const SourceKind& kind, const Launch& launch) {
       });
     });
   };
+  const auto is_it = [&](const char* program) {
+    return fnmatch(program, launch.program.c_str(), 0) == 0;
+  };
+  if (std::ranges::any_of(kind.no_programs, is_it)) return false;
   return any_of(kind.arguments) && (kind.told_beside.empty() || any_of(kind.told_beside));
 }
 

@@ -29,6 +29,7 @@ struct SourceKind {
   std::vector<std::string_view> arguments{};  // of programs of any name
   // One of these has to be there, too; if there are none, any program will do.
   std::vector<std::string_view> told_beside{};
+  std::vector<const char*> no_programs{};  // have these arguments, and train nothing
   bool by_file{};    // its programs have usual names: the first word has to be its file
   bool low_lines{};  // of its options: --max-length is --max_length
   bool goes_on{};    // `defaults` names the file that it goes on from, and all else may stand there

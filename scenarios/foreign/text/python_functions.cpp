@@ -69,9 +69,10 @@ PythonValue Evaluation::method(const PythonValue& value, const std::string& name
   }
   // A truth that the command line says is text to the program: args.bf16.lower() == "true".
   if (value.kind == Kind::truth && (name == "lower" || name == "upper" || name == "strip"))
-    return of_text(name == "lower" ? value.number != 0 ? "true" : "false"
-                   : name == "upper" ? value.number != 0 ? "TRUE" : "FALSE"
-                   : value.number != 0 ? "True" : "False");
+    return of_text(name == "lower"     ? value.number != 0 ? "true" : "false"
+                   : name == "upper"   ? value.number != 0 ? "TRUE" : "FALSE"
+                   : value.number != 0 ? "True"
+                                       : "False");
   if (value.kind == Kind::text) {
     const std::string& text = value.text;
     if (name == "lower") return of_text(in_small_letters(text));

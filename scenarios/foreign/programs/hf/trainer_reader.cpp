@@ -74,8 +74,11 @@ void TrainerReader::read_job(const RunWords& run) {
       source_.without("precompute_ref_log_probs",
                       "the pass that stores the reference's results comes before the first step");
   }
-  source_.put("job.sequence", source_.whole(program_.length_key, usual_length(), 1, most_tokens),
-              program_.length_key);
+  std::int64_t longest = source_.whole(program_.length_key, usual_length(), 1, most_tokens);
+  constexpr std::int64_t usual_answer = 512;
+  if (const std::string_view answer = program_.answer_key; !answer.empty())
+    longest += source_.whole(answer, usual_answer, 1, most_tokens);
+  source_.put("job.sequence", longest, program_.length_key);
   packed_ =
       program_.training == HfTraining::sft && source_.on(program_.packing_key, program_.packs);
   source_.put("job.packing", packed_, program_.packing_key);
@@ -194,9 +197,8 @@ void TrainerReader::read_loaded() {
   put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
              adapters ? "load_in_4bit" : key);
   const bool few = source_.on("load_in_4bit") || source_.on("load_in_8bit");
-  const bool wide = source_.says(prepares_key) && few
-                        ? frozen_in_32_bits(!said.empty() && !half)
-                        : !half;
+  const bool wide =
+      source_.says(prepares_key) && few ? frozen_in_32_bits(!said.empty() && !half) : !half;
   if (adapters && wide)
     source_.put("strategy.lora.frozen", "fp32",
                 source_.on(prepares_key) ? prepares_key : std::string_view(key));
@@ -321,8 +323,8 @@ void TrainerReader::find_told_accelerate() {
   if (said.empty()) return;
   if (const ShellFile* written =
           question_.shell == nullptr ? nullptr : written_file(*question_.shell, said)) {
-    accelerate_ = read_accelerate(
-        question_.data, parse_document(written->text, question_.script), question_.script);
+    accelerate_ = read_accelerate(question_.data, parse_document(written->text, question_.script),
+                                  question_.script);
     if (launched) lay_options_over(*accelerate_, *question_.launch);
     return;
   }

@@ -44,6 +44,7 @@ struct TrainerProgram {
   HfTraining training = HfTraining::sft;
   std::string_view method_key{};
   std::string_view length_key{};
+  std::string_view answer_key{};  // of an answer that is cut by itself; empty: rows are cut whole
   std::int64_t length = 1024;
   std::string_view model_key = "model_name_or_path";
   std::int64_t rows = 8, batches = 1;  // of a micro-batch, and of a step

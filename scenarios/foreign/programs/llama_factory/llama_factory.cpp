@@ -85,17 +85,6 @@ void read_factory_kernels(TrainerReader& reader, bool liger) {
     source.put("strategy.cross_entropy", liger ? "fused" : "logits", "enable_liger_kernel");
 }
 
-// Releases of 2023 cut prompts and answers each by itself (LLaMA-Efficient-Tuning @v0.1.4,
-// src/llmtuner/hparams/data_args.py: 512 each).
-void put_length_of_parts(MappedSource& source) {
-  constexpr std::string_view prompt = "max_source_length", answer = "max_target_length";
-  if (source.says("cutoff_len") || (!source.says(prompt) && !source.says(answer))) return;
-  const std::int64_t longest_prompt = source.whole(prompt, 512, 1, most_tokens),
-                     longest_answer = source.whole(answer, 512, 1, most_tokens);
-  source.put("job.sequence", longest_prompt + longest_answer,
-             source.says(prompt) ? prompt : answer, "prompt and answer");
-}
-
 void read_factory_adapter(TrainerReader& reader) {
   MappedSource& source = reader.source();
   const std::string type = source.text("finetuning_type", "lora");
@@ -137,12 +126,16 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
   refuse_megatron(question, source.root());
   refuse_no_training(question, source.root());
   const std::string stage = source.root().text_or("stage", "sft");
+  // Releases of 2023 cut prompts and answers each by itself (LLaMA-Efficient-Tuning @v0.1.4,
+  // src/llmtuner/hparams/data_args.py: 512 each).
+  const bool in_parts = !source.root().has("cutoff_len") && source.root().has("max_source_length");
   TrainerReader reader(question, source,
                        {.name = "LLaMA-Factory",
                         .table = "programs/llama_factory/llama-factory",
                         .training = stage_of(question, source),
                         .method_key = "stage",
-                        .length_key = "cutoff_len",
+                        .length_key = in_parts ? "max_source_length" : "cutoff_len",
+                        .answer_key = in_parts ? "max_target_length" : "",
                         .length = 2048,
                         .packs = stage == "pt" || is_yes(source.root().text_or("neat_packing", "")),
                         .samples_key = "max_samples",
@@ -152,7 +145,6 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
   const bool liger = words.on("enable_liger_kernel");
   reader.read_surroundings(liger, "enable_liger_kernel");
   reader.read_job();
-  put_length_of_parts(words);
   // hparams/model_args.py and finetuning_args.py: larger images are made so small.
   put_images(words, {.tower_key = "freeze_vision_tower",
                      .projector_key = "freeze_multi_modal_projector",

@@ -189,11 +189,17 @@ std::vector<PythonCall> PythonArguments::live_calls() {
     }
     for (const PythonClass& type : file_.classes)
       if (named.contains(type.name)) named.insert(type.bases.begin(), type.bases.end());
-    // What is called as a method of another class has the same name.
+    // What is called may be a method of another class, or another module's function, of this name.
+    const auto own_too = [&](const PythonScope& each) {
+      return std::ranges::any_of(file_.scopes, [&](const PythonScope& other) {
+        return other.module == 0 && other.of.empty() && other.name == each.name;
+      });
+    };
     for (std::size_t i = 0; i < file_.scopes.size(); ++i) {
       const PythonScope& each = file_.scopes[i];
       const bool of_named = !each.of.empty() && named.contains(each.of);
-      if ((named.contains(each.name) && (each.of.empty() || each.module == 0 || of_named)) ||
+      const bool free = each.of.empty() && (each.module == 0 || !own_too(each));
+      if ((named.contains(each.name) && (free || each.module == 0 || of_named)) ||
           (of_named && (each.name.starts_with("__") || each.module == 0)))
         reach(i);
     }
@@ -237,9 +243,8 @@ void PythonArguments::add_calls() {
   finds_matrices_ = std::ranges::any_of(
       calls, [](const PythonCall& call) { return last_part_of(call.name) == "named_modules"; });
   for (const PythonCall& call : calls) add(call);
-  const bool adapted = std::ranges::any_of(calls, [](const PythonCall& call) {
-    return last_part_of(call.name) == "get_peft_model";
-  });
+  const bool adapted = std::ranges::any_of(
+      calls, [](const PythonCall& call) { return last_part_of(call.name) == "get_peft_model"; });
   put_text("prepares_for_kbit", adapted ? "false" : "trainer", trainer_line_);
   if (trainer_.empty()) add_fit(calls);
   if (trainer_.empty()) add_loop(calls);
@@ -303,6 +308,9 @@ void PythonArguments::put(const std::string& key, const PythonValue& value, int 
       value.text.find("TARGET_MODULES_MAPPING") != std::string::npos)
     return;
   if (!seen_.insert(key).second) return;  // the first of several models is the one that is trained
+  // Wherever it is: a server of its own generates.
+  if (value.kind == Kind::unknown && (key == "vllm_server_host" || key == "vllm_server_base_url"))
+    return all_.push_back({key, "\"\"", line});
   if (value.kind == Kind::unknown && key == "lora_target_modules" && finds_matrices_) {
     all_.push_back({key, "\"all-linear\"", line});
     all_.push_back({"matrices_found", "true", line});

@@ -65,8 +65,8 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
   add_named("num_train_epochs", "epoch_names");
 }
 
-// sentence_transformers/fit_mixin.py: model.fit(train_objectives=[(loader, loss)]) runs the trainer,
-// in 32 bits unless use_amp is said.
+// sentence_transformers/fit_mixin.py: model.fit(train_objectives=[(loader, loss)]) runs the
+// trainer, in 32 bits unless use_amp is said.
 void PythonArguments::add_fit(const std::vector<PythonCall>& calls) {
   const auto fit = std::ranges::find_if(calls, [](const PythonCall& call) {
     return last_part_of(call.name) == "fit" && (keyword_of(call, "train_objectives") != nullptr ||

@@ -1,0 +1,255 @@
+// Programs of people's own that decide on their way what they train, and the scripts around them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/repository.hpp"
+
+namespace stepsim {
+namespace {
+
+using Catch::Contains;
+
+const std::string loaded = "AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B'";
+
+std::string lora_of(const Translation& read, std::string_view key) {
+  return value_at(read, fmt::format("strategy.lora.{}", key));
+}
+
+}  // namespace
+
+TEST_CASE("what stands behind a return runs where its condition does not hold",
+          "[scenarios][sources]") {
+  const Repository own;
+  const auto program = [&](const std::string& bits) {
+    own.with("quantise.py",
+             "def make(load_in_4bit, kind):\n    if not load_in_4bit:\n        return None\n"
+             "    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type=kind)\n");
+    own.with("train.py",
+             "from quantise import make\n@dataclass\nclass Own:\n    use_4bit: bool = " + bits +
+                 "\nown = HfArgumentParser(Own).parse_args_into_dataclasses()[0]\n"
+                 "more = {'trust_remote_code': True}\nquantised = make(own.use_4bit, 'nf4')\n"
+                 "if quantised is not None:\n    more['quantization_config'] = quantised\n"
+                 "else:\n    more['torch_dtype'] = torch.bfloat16\nmodel = " +
+                 loaded +
+                 ", **more)\nm = get_peft_model(model, LoraConfig(r=8))\n"
+                 "t = Trainer(model=m, args=TrainingArguments(bf16=True))\n");
+    return own.read("train.py");
+  };
+  CHECK(lora_of(program("True"), "quantised") == "nf4_single");
+  CHECK(lora_of(program("False"), "quantised").empty());
+  CHECK(lora_of(program("False"), "frozen").empty());  // settings that are set one by one
+}
+
+TEST_CASE("beside 4 bits the other weights are in 32 bits where the program casts them",
+          "[scenarios][sources]") {
+  const Repository own;
+  const auto frozen = [&](const std::string& middle, const std::string& end) {
+    own.with("q.py", "model = " + loaded +
+                         ", torch_dtype=torch.bfloat16, quantization_config=BitsAndBytesConfig("
+                         "load_in_4bit=True))\n" +
+                         middle + end);
+    return [&own](const std::string& release) {
+      return lora_of(own.read("q.py", {{"releases.trl", release}}), "frozen");
+    };
+  };
+  const std::string casts = "model = prepare_model_for_kbit_training(model)\n",
+                    adapts = "model = get_peft_model(model, LoraConfig(r=8))\n",
+                    plain = "t = Trainer(model=model, args=TrainingArguments(bf16=True))\n";
+  CHECK(frozen(casts + adapts, plain)("1.0") == "fp32");
+  CHECK(frozen(adapts, plain)("1.0").empty());
+  const std::string sft = "t = SFTTrainer(model=model, args=SFTConfig(bf16=True), ",
+                    half = "t = SFTTrainer(model=model, args=SFTConfig(fp16=True), ",
+                    dpo = "t = DPOTrainer(model=model, args=DPOConfig(fp16=True), ",
+                    of_trainer = "peft_config=LoraConfig(r=8))\n";
+  CHECK(frozen(casts, sft + of_trainer)("0.26") == "fp32");
+  CHECK(frozen(casts, sft + of_trainer)("0.25").empty());  // cast back
+  CHECK(frozen("", half + of_trainer)("0.25") == "fp32");  // by the trainer itself
+  CHECK(frozen("", half + of_trainer)("0.26").empty());
+  CHECK(frozen("", dpo + of_trainer)("0.28") == "fp32");
+  CHECK(frozen("", dpo + of_trainer)("0.29").empty());
+  CHECK(frozen(adapts, half + ")\n")("0.25").empty());  // adapters were there before
+}
+
+TEST_CASE("a program with two trainings runs the one that it is told", "[scenarios][sources]") {
+  const Repository own;
+  own.with("pairs.py",
+           "from trl import DPOTrainer, DPOConfig\nclass Pairs:\n    def run(self):\n"
+           "        model = " +
+               loaded +
+               ")\n        settings = DPOConfig(max_length=512, per_device_train_batch_size=2)\n"
+               "        DPOTrainer(model=model, args=settings).train()\n");
+  own.with("rows.py",
+           "from transformers import Trainer, TrainingArguments\nclass Rows:\n    def run(self):\n"
+           "        model = " +
+               loaded +
+               ")\n        settings = TrainingArguments(per_device_train_batch_size=4)\n"
+               "        Trainer(model=model, args=settings).train()\n"
+               "def main():\n    Rows().run()\n");
+  own.with("full.py",
+           "from rows import Rows\nfrom pairs import Pairs\ndef main():\n"
+           "    parser.add_argument('--pairs-only', action='store_true')\n"
+           "    args = parser.parse_args()\n    if getattr(args, 'pairs_only', False):\n"
+           "        Pairs().run()\n        return\n    Rows().run()\nmain()\n");
+  own.with("a.sh", "python full.py --pairs-only\n").with("b.sh", "python full.py\n");
+  const Translation pairs = own.read("a.sh"), rows = own.read("b.sh");
+  CHECK(value_at(pairs, "job.method") == "dpo");
+  CHECK(value_at(pairs, "job.micro_batch") == "2");
+  CHECK(value_at(pairs, "job.sequence") == "512");
+  CHECK(value_at(rows, "job.method") == "sft");
+  CHECK(value_at(rows, "job.micro_batch") == "4");
+  CHECK(value_at(rows, "job.sequence") == "1024");  // not that of the pairs
+}
+
+TEST_CASE("classes that are called as those of libraries", "[scenarios][sources]") {
+  const Repository own;
+  own.with("loop.py",
+           "@dataclass\nclass SFTConfig:\n    eval_every: int = 5\n    batch_size: int = 16\n"
+           "class SFTTrainer:\n    def train(self):\n        loss.backward()\nmodel = " +
+               loaded +
+               ")\noptimizer = torch.optim.AdamW(model.parameters())\n"
+               "parser.add_argument('--batch_size', default=16)\n"
+               "SFTTrainer(model, SFTConfig(eval_every=3, batch_size=args.batch_size)).train()\n");
+  const Translation loop = own.read("loop.py");
+  CHECK(value_at(loop, "stack") == "hf-loop");
+  CHECK(value_at(loop, "job.micro_batch") == "16");
+  own.with("orpo.py",
+           "from unsloth import FastModel, PatchDPOTrainer\nPatchDPOTrainer()\n"
+           "class Masked(ORPOTrainer):\n    pass\n"
+           "model, t = FastModel.from_pretrained('Qwen/Qwen2.5-7B')\n"
+           "trainer = Masked(model=model, args=ORPOConfig(beta=0.1, bf16=True))\n");
+  CHECK(value_at(own.read("orpo.py"), "job.method") == "dpo");
+  CHECK(value_at(own.read("orpo.py"), "job.reference_model") == "false");
+}
+
+TEST_CASE("a stack is called by who runs the training", "[scenarios][sources]") {
+  const Repository own;
+  const std::string model = "model = " + loaded + ")\n";
+  own.with("a.py", model + "t = Trainer(model=model, args=TrainingArguments(bf16=True))\n");
+  own.with("b.py", model + "t = SFTTrainer(model=model, args=SFTConfig(bf16=True))\n");
+  own.with("c.py",
+           model + "t = Trainer(model=model, args=TrainingArguments(use_liger_kernel=True))\n");
+  own.with("d.py",
+           "model = SentenceTransformer('BAAI/bge-base-en-v1.5')\n"
+           "rows = DataLoader(examples, shuffle=True, batch_size=24)\n"
+           "loss = losses.MultipleNegativesRankingLoss(model)\n"
+           "model.fit(train_objectives=[(rows, loss)], epochs=2, use_amp=True)\n");
+  CHECK(value_at(own.read("a.py"), "stack") == "hf-trainer");
+  CHECK(value_at(own.read("b.py"), "stack") == "trl");
+  CHECK(value_at(own.read("c.py"), "stack") == "hf-trainer-liger");
+  const Translation texts = own.read("d.py");
+  CHECK(value_at(texts, "stack") == "sentence-transformers");
+  CHECK(value_at(texts, "job.method") == "embed");
+  CHECK(value_at(texts, "job.micro_batch") == "24");
+  CHECK(value_at(texts, "strategy.precision") == "fp16");
+  CHECK(value_at(own.read("d.py", {{"releases.sentence-transformers", "2.7"}}),
+                 "strategy.optimizer_kernels") == "foreach");
+  CHECK(value_at(texts, "strategy.optimizer_kernels").empty());
+}
+
+TEST_CASE("values that stand a step away", "[scenarios][sources]") {
+  const Repository own;
+  own.with("conf/run.yaml", "rows: 128\n");
+  own.with("a.py",
+           "class Settings:\n    labels = ['a', 'b', 'c']\n    @property\n    def count(self):\n"
+           "        return len(self.labels)\nsettings = Settings()\n"
+           "model = AutoModelForSequenceClassification.from_pretrained('bert-base-uncased', "
+           "num_labels=settings.count)\n"
+           "t = Trainer(model=model, args=TrainingArguments(bf16=True))\n");
+  CHECK(value_at(own.read("a.py"), "job.labels") == "3");
+  own.with("b.py",
+           "@hydra.main(config_path='conf', config_name='run')\ndef main(cfg):\n    work(1, cfg)\n"
+           "def work(world, cfg):\n    model = " +
+               loaded +
+               ")\n    more = {'batch_size': cfg.rows // world, 'pin_memory': True}\n"
+               "    rows = DataLoader(data, **more)\n    optimizer = AdamW(model.parameters())\n"
+               "    loss.backward()\nmain()\n");
+  CHECK(value_at(own.read("b.py"), "job.micro_batch") == "128");
+  // The inner function has the outer one's parameter; calls that nothing comes to say nothing.
+  own.with("c.py",
+           "def prepare(texts, max_length=99):\n    def cut(text):\n"
+           "        return tokenizer(text, truncation=True, max_length=max_length)\n"
+           "    return texts.map(cut)\ndef unused():\n    prepare(texts, max_length=64)\nmodel = " +
+               loaded +
+               ")\nprepare(texts, max_length=384)\n"
+               "t = Trainer(model=model, args=TrainingArguments(bf16=True))\n");
+  CHECK(value_at(own.read("c.py"), "job.sequence") == "384");
+  own.with("d.py", "from elsewhere import load_rows\nmodel = " + loaded +
+                       ")\nrows = load_rows(tokenizer, max_length=2048)\n"
+                       "text = model.generate(x, max_length=77)\n"
+                       "t = Trainer(model=model, args=TrainingArguments(bf16=True))\n");
+  CHECK(value_at(own.read("d.py"), "job.sequence") == "2048");
+}
+
+TEST_CASE("arguments that a script does not know are asked for", "[scenarios][sources]") {
+  const Repository own;
+  own.with("train.py",
+           "parser.add_argument('--rows', type=int, default=1)\n"
+           "parser.add_argument('--half', type=str, default='false')\n"
+           "args.half = args.half.lower() == 'true'\nonly = resumes()\nmodel = " +
+               loaded +
+               ")\nt = Trainer(model=model, args=TrainingArguments("
+               "per_device_train_batch_size=args.rows, bf16=args.half, save_only_model=only))\n");
+  own.with("a.sh", "python train.py --rows $2 --half true\n");
+  own.with("b.sh", "python train.py --rows 6 --half true\n");
+  CHECK_THAT(own.refusal("a.sh"), Contains("per_device_train_batch_size: depends on $2"));
+  CHECK(value_at(own.read("b.sh"), "job.micro_batch") == "6");
+  own.with("c.sh", "python train.py --rows 6 --half false\n");
+  CHECK(value_at(own.read("b.sh"), "strategy.precision").empty());
+  CHECK(value_at(own.read("c.sh"), "strategy.precision") == "fp32");
+}
+
+TEST_CASE("a script's folders, files and launches", "[scenarios][sources]") {
+  const Repository own;
+  own.with("LLaMA-Factory/own/sft.yaml",
+           "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\n"
+           "per_device_train_batch_size: 3\ntemplate: qwen\n");
+  own.with("a.sh",
+           "HERE=\"$(cd \"$(dirname \"${BASH_SOURCE[0]}\")/LLaMA-Factory\" && pwd)\"\n"
+           "cd \"$HERE\"\nllamafactory-cli train own/sft.yaml\n");
+  CHECK(value_at(own.read("a.sh"), "job.micro_batch") == "3");
+  const std::string trl =
+      "trl sft --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2\n";
+  own.with("own.py",
+           "class Odd:\n    pass\nclass OddTrainer(Odd):\n    pass\nt = OddTrainer(model)\n");
+  own.with("b.sh", trl + "python own.py\n").with("c.sh", "python own.py\n");
+  const Translation beside = own.read("b.sh");
+  CHECK(value_at(beside, "job.micro_batch") == "2");
+  CHECK(std::ranges::any_of(beside.notes, [](const std::string& note) {
+    return note.find("OddTrainer is no trainer") != std::string::npos;
+  }));
+  CHECK_THAT(own.refusal("c.sh"), Contains("OddTrainer is no trainer"));
+  own.with("rows.py", "model = " + loaded +
+                          ")\nt = Trainer(model=model, args=TrainingArguments(bf16=True))\n");
+  own.with("d.sh",
+           "cat > /tmp/own.yaml << EOF\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n"
+           "  zero_stage: 2\nnum_processes: 6\nEOF\n"
+           "accelerate launch --config_file /tmp/own.yaml rows.py\n");
+  CHECK(value_at(own.read("d.sh"), "strategy.zero") == "2");
+  CHECK(value_at(own.read("d.sh"), "cluster.gpus_per_node") == "6");
+  own.with("e.sh",
+           "python -m own_agent.main algorithm.adv_estimator=grpo data.train_batch_size=64 "
+           "actor_rollout_ref.actor.ppo_mini_batch_size=64 "
+           "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.n=5\n");
+  CHECK(value_at(own.read("e.sh"), "job.prompts") == "64");
+  CHECK(std::ranges::any_of(own.read("e.sh").notes, [](const std::string& note) {
+    return note.find("own_agent.main is taken for a form of verl") != std::string::npos;
+  }));
+  own.with("f.sh",
+           "llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-7B --stage sft "
+           "--finetuning_type full --max_source_length 1024 --max_target_length 300\n");
+  CHECK(value_at(own.read("f.sh"), "job.sequence") == "1324");
+}
+
+TEST_CASE("images that a notebook keeps are no words of it", "[scenarios][sources]") {
+  const Repository own;
+  const std::string pixels(3000, 'A');
+  own.with("a.ipynb",
+           "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"x = 1\\n\"], \"outputs\": [\n"
+           "{\"data\": {\"image/png\": \"" +
+               pixels + " sd3 " + pixels + "\"}}]}], \"metadata\": {}}\n");
+  CHECK_THAT(own.refusal("a.ipynb"), Contains("is a Jupyter notebook"));
+}
+
+}  // namespace stepsim
