@@ -197,10 +197,10 @@ std::vector<PythonCall> PythonArguments::live_calls() {
     };
     for (std::size_t i = 0; i < file_.scopes.size(); ++i) {
       const PythonScope& each = file_.scopes[i];
-      const bool of_named = !each.of.empty() && named.contains(each.of);
-      const bool free = each.of.empty() && (each.module == 0 || !own_too(each));
-      if ((named.contains(each.name) && (free || each.module == 0 || of_named)) ||
-          (of_named && (each.name.starts_with("__") || each.module == 0)))
+      const bool called = named.contains(each.name);
+      if (each.of.empty() ? called && (each.module == 0 || !own_too(each))
+                          : named.contains(each.of) &&
+                                (called || each.module == 0 || each.name.starts_with("__")))
         reach(i);
     }
   }
