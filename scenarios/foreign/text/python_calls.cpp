@@ -151,6 +151,7 @@ void add_module(PythonFile& file, PythonShape module) {
     file.classes.push_back(std::move(each));
   }
   file.aliases.insert(module.aliases.begin(), module.aliases.end());
+  file.imports.insert(file.imports.end(), module.imports.begin(), module.imports.end());
 }
 
 void index_python(PythonFile& file) {

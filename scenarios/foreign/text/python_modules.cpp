@@ -87,7 +87,11 @@ PythonValue value_of_table(const Table& table, int depth) {
 }
 
 std::optional<PythonValue> settings_in(const std::string& near, const std::string& said) {
-  const auto file = find_in_repository(near, said);
+  auto file = find_in_repository(near, said);
+  // A path of another machine is known by its last parts.
+  std::string tail = said.starts_with('/') ? said.substr(1) : "";
+  for (; !file && tail.find('/') != std::string::npos; tail = tail.substr(tail.find('/') + 1))
+    file = find_in_repository(near, tail);
   if (!file) return std::nullopt;
   try {
     if (file->ends_with(".json"))

@@ -264,6 +264,8 @@ std::optional<PythonValue> Evaluation::from_hydra(const PythonTokens& decorator)
 std::optional<PythonValue> Evaluation::started_with(const std::string& argument) const {
   if (const auto said = file_.said.find(argument); said != file_.said.end())
     return value_given(said->second);
+  if (const auto parsed = file_.parsed.find(argument); parsed != file_.parsed.end())
+    return parsed->second;
   const auto unsaid = file_.unsaid.find(argument);
   return unsaid == file_.unsaid.end() ? std::nullopt : std::optional(unsaid->second);
 }

@@ -50,6 +50,7 @@ struct PythonFile : PythonShape {
   std::map<std::string, std::string> given{};        // names that are set from outside
   std::map<std::string, PythonTokens> arguments{};   // of a parser, with their defaults
   std::map<std::string, std::string> said{};         // of these, by who starts the file
+  std::map<std::string, PythonValue> parsed{};       // arguments that a file of it says
   std::map<std::string, PythonValue> unsaid{};       // what only a run of who starts it says
   std::string processes{};                           // how many are started; empty: not known
   // Returns what a file of settings beside this one holds; unset: no file is read.

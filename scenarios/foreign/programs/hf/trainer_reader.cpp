@@ -131,6 +131,8 @@ void TrainerReader::read_sharding() {
     threads = put.threads;
   } else if (const std::string named = source_.text("deepspeed_config"); !named.empty()) {
     sharding_ = put_deepspeed_file(source_, "deepspeed_config", named);
+  } else if (source_.root().is_mapping("deepspeed")) {
+    sharding_ = put_deepspeed_block();
   } else if (in_small_letters(deepspeed) == "true") {
     sharding_ = put_switched_deepspeed();
   } else if (!deepspeed.empty() && !fsdp.empty()) {
@@ -263,6 +265,30 @@ ShardingFacts TrainerReader::put_switched_deepspeed() {
     source_.put("strategy.offload.optimizer", "cpu", "offload");
   if (stage == 3 && offload) source_.put("strategy.offload.parameters", "cpu", "offload");
   return {.sharded = stage > 0, .stage_3 = stage == 3, .optimizer_on_host = offload && stage > 0};
+}
+
+// DeepSpeed's settings in place of the name of a file.
+ShardingFacts TrainerReader::put_deepspeed_block() {
+  constexpr std::string_view zero = "deepspeed.zero_optimization.stage",
+                             overlap = "deepspeed.zero_optimization.overlap_comm",
+                             optimizer = "deepspeed.zero_optimization.offload_optimizer.device",
+                             parameters = "deepspeed.zero_optimization.offload_param.device";
+  const std::int64_t stage = source_.whole(zero, 0, 0, 3);
+  source_.put("strategy.zero", stage, zero);
+  if (stage > 0)
+    source_.put("strategy.zero_optimization.overlap_comm", source_.on(overlap, stage == 3),
+                overlap);
+  const auto on_host = [&](std::string_view key, std::string_view path) {
+    const std::string place = source_.text(key, "none");
+    if (place != "none" && stage > 0) source_.put(path, place, key);
+    return place != "none" && stage > 0;
+  };
+  const bool host = on_host(optimizer, "strategy.offload.optimizer");
+  if (stage == 3) on_host(parameters, "strategy.offload.parameters");
+  return {.sharded = stage > 0,
+          .stage_3 = stage == 3,
+          .optimizer_on_host = host,
+          .replaces_optimizer = true};
 }
 
 // `trl sft` hands keys on to Accelerate, as arguments and from its file.

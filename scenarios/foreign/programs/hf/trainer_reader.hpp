@@ -112,6 +112,7 @@ class TrainerReader {
   TrlGrpoWords grpo_words();
   ShardingFacts put_own_fsdp(const std::string& strategy);
   ShardingFacts put_switched_deepspeed();
+  ShardingFacts put_deepspeed_block();
   bool hands_on() const;
   GpusOfSource own_processes();
   void find_named_accelerate();

@@ -82,17 +82,33 @@ bool PythonArguments::is_listed(std::string_view list, const std::string& name) 
 std::string PythonArguments::known_base(const std::string& name) const {
   std::vector<std::string> open{name};
   for (std::size_t i = 0; i < open.size() && i < 30; ++i) {
+    if (is_from_elsewhere(open[i])) continue;
     // A class of the program's own may have the name of one of TRL.
     const auto own = std::ranges::find(file_.classes, open[i], &PythonClass::name);
     const bool derives_from_same_name =
         own != file_.classes.end() && std::ranges::find(own->bases, open[i]) != own->bases.end();
     if (is_listed("trainers", open[i]) && (own == file_.classes.end() || derives_from_same_name))
       return open[i];
-    if (const auto alias = file_.aliases.find(open[i]); alias != file_.aliases.end())
+    if (const auto alias = file_.aliases.find(open[i]); alias != file_.aliases.end()) {
+      if (is_listed("trainers", alias->second) && !is_from_elsewhere(alias->second))
+        return alias->second;
       open.push_back(alias->second);
+    }
     if (own != file_.classes.end()) open.insert(open.end(), own->bases.begin(), own->bases.end());
   }
   return "";
+}
+
+// Returns whether all that import the name take it from a package of somebody else.
+bool PythonArguments::is_from_elsewhere(const std::string& name) const {
+  bool imported = false;
+  for (const PythonImport& each : file_.imports) {
+    if (!holds(each.names, name)) continue;
+    const std::string package = each.module.substr(0, each.module.find('.'));
+    if (is_listed("libraries", package)) return false;
+    imported = true;
+  }
+  return imported && !holds(file_.classes, name, &PythonClass::name);
 }
 
 bool PythonArguments::is_lightning(const PythonCall& call) const {
@@ -283,6 +299,13 @@ void PythonArguments::add(const PythonCall& call) {
       put_text("prepares_for_kbit", "true", line_of(call, call.line));
     return;
   }
+  if (name == "parse_json_file" || name == "parse_yaml_file") return add_parsed_file(call);
+  // TRL's own defaults, of its ModelConfig.
+  if (name == "get_peft_config" && question_.said.contains("use_peft") &&
+      !holds(file_.scopes, name, &PythonScope::name)) {
+    if (!question_.said.contains("lora_r")) put_text("lora_r", "16", line_of(call, call.line));
+    return;
+  }
   if (is_settings(name)) {
     settings_ = true;
     of_transformers_ = of_transformers_ || name.ends_with("TrainingArguments");
@@ -290,6 +313,26 @@ void PythonArguments::add(const PythonCall& call) {
   }
   if (name == "BitsAndBytesConfig") return add_keywords(call, "");
   if (is_trainer(call)) add_trainer(call);
+}
+
+// A file of arguments that a parser of transformers reads: args.rows and arguments of the trainer.
+void PythonArguments::add_parsed_file(const PythonCall& call) {
+  const PythonTokens* said = keyword_of(call, "json_file");
+  if (said == nullptr) said = keyword_of(call, "yaml_file");
+  if (said == nullptr && !call.positional.empty()) said = &call.positional.front();
+  if (said == nullptr || !file_.settings_file) return;
+  const PythonValue name = value_of(file_, place_of(call), *said);
+  const auto settings =
+      name.kind == Kind::text ? file_.settings_file(name.text) : std::optional<PythonValue>();
+  if (!settings) return;
+  settings_ = true;
+  for (std::size_t i = 0; i < settings->keys.size() && i < settings->items.size(); ++i)
+    if (counts(settings->keys[i]))
+      put(settings->keys[i], settings->items[i], line_of(call, call.line));
+}
+
+bool PythonArguments::counts(const std::string& name) const {
+  return question_.counts.empty() || holds(question_.counts, name);
 }
 
 void PythonArguments::put_text(const std::string& key, const std::string& yaml, int line) {
@@ -335,7 +378,7 @@ void PythonArguments::add_keywords(const PythonCall& call, const std::string& fr
       add_value(named(keyword.name), keyword.value, call, keyword.line);
       continue;
     }
-    add_items(call, keyword, front);
+    add_items(call, keyword, front, {});
     const PythonValue table = value_of(file_, place_of(call), keyword.value);
     for (std::size_t i = 0; i < table.keys.size() && i < table.items.size(); ++i)
       put(named(table.keys[i]), table.items[i], line_of(call, keyword.line));
@@ -344,13 +387,14 @@ void PythonArguments::add_keywords(const PythonCall& call, const std::string& fr
 
 // Of f(**settings) those that are set one by one: settings["dtype"] = ...
 void PythonArguments::add_items(const PythonCall& call, const PythonCall::Keyword& keyword,
-                                const std::string& front) {
+                                const std::string& front, const std::vector<std::string>& wanted) {
   if (keyword.value.size() != 1 || keyword.value[0].kind != PythonKind::name) return;
   const PythonToken& name = keyword.value[0];
   const std::string begin = name.text + ".";
   std::set<std::string> items;
   for (const PythonAssignment& each : file_.scopes[call.scope].assignments)
     if (each.names.size() == 1 && each.names[0].starts_with(begin) &&
+        (wanted.empty() || holds(wanted, each.names[0].substr(begin.size()))) &&
         holds_at(file_, call.scope, each.guard).value_or(true))
       items.insert(each.names[0].substr(begin.size()));
   for (const std::string& item : items)
@@ -464,6 +508,7 @@ void PythonArguments::add_trainer(const PythonCall& call) {
   for (const auto& keyword : call.keywords) {
     if (keyword.name == "model") add_named(keyword.value, keyword.line);
     if (holds(own, keyword.name)) add_value(keyword.name, keyword.value, call, keyword.line);
+    if (keyword.name.empty()) add_items(call, keyword, "", own);
   }
 }
 
@@ -473,7 +518,9 @@ void PythonArguments::add_settings_classes() {
     if (!is_settings(type.name)) continue;
     for (const PythonAssignment& field : type.fields)
       for (const std::string& name : field.names) {
-        if (field.value.empty() || question_.said.contains(name) || seen_.contains(name)) continue;
+        if (field.value.empty() || question_.said.contains(name) || seen_.contains(name) ||
+            !counts(name))
+          continue;
         const PythonValue value = value_of(file_, {type.module, field.line, -1}, field.value);
         const auto yaml = yaml_of(value);
         if (yaml && value.kind != Kind::none)

@@ -45,7 +45,8 @@ class PythonArguments {
   void put_text(const std::string& key, const std::string& yaml, int line);
   void add_keywords(const PythonCall& call, const std::string& front);
   void add_items(const PythonCall& call, const PythonCall::Keyword& keyword,
-                 const std::string& front);
+                 const std::string& front, const std::vector<std::string>& wanted);
+  void add_parsed_file(const PythonCall& call);
   void add_model(const PythonCall& call);
   void add_adapter(const PythonCall& call);
   void add_trainer(const PythonCall& call);
@@ -65,6 +66,8 @@ class PythonArguments {
   bool is_lightning(const PythonCall& call) const;
   std::string known_base(const std::string& name) const;
   bool is_listed(std::string_view list, const std::string& name) const;
+  bool is_from_elsewhere(const std::string& name) const;
+  bool counts(const std::string& name) const;
   bool is_settings(const std::string& name) const;
   void keep_own_settings(std::vector<PythonCall>& calls) const;
   std::vector<PythonCall> live_calls();

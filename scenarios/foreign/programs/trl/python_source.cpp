@@ -99,6 +99,25 @@ std::string processes_of(const PythonQuestion& question, const std::optional<Lau
   return accelerate.gpus.gpus > 0 ? std::to_string(accelerate.gpus.gpus) : "";
 }
 
+// What parse_json_file of a parser reads is what the command line would say.
+void add_parsed_arguments(PythonFile& file) {
+  if (!file.settings_file) return;
+  for (const PythonCall& call : calls_in(file, [](const std::string& name) {
+         return name == "parse_json_file" || name == "parse_yaml_file";
+       })) {
+    const auto& keywords = call.keywords;
+    const PythonTokens* said = !keywords.empty()          ? &keywords.front().value
+                               : !call.positional.empty() ? &call.positional.front()
+                                                          : nullptr;
+    const PythonValue name = said == nullptr ? PythonValue{} : value_of(file, place_of(call), *said);
+    if (name.kind != PythonValue::Kind::text) continue;
+    const auto settings = file.settings_file(name.text);
+    for (std::size_t i = 0; settings && i < settings->keys.size(); ++i)
+      if (const PythonValue& item = settings->items[i]; item.kind != PythonValue::Kind::table)
+        file.parsed.emplace(settings->keys[i], item);
+  }
+}
+
 // A class of the program's own is named with the one that it derives from.
 std::string program_name(const PythonArguments& arguments) {
   if (arguments.trainer() == arguments.known_trainer()) return arguments.trainer();
@@ -118,12 +137,17 @@ std::optional<PythonTraining> read_python_training(std::string_view text,
   auto own = own_launch(file, question);
   if (!own && !question.processes) own = launch_in_text(file, question);
   file.processes = processes_of(question, own);
+  add_parsed_arguments(file);
   const Document facts = import_facts(question.data, "programs/trl/trl");
   const Table words = facts.root().table("python");
   const Table fields = words.table("known_fields");
   for (const std::string& name : fields.keys())
     file.arguments.emplace(name, PythonTokens{{PythonKind::name, fields.text(name), 0}});
-  PythonArguments arguments(program, question, words);
+  PythonQuestion own_question = question;
+  own_question.counts = facts.root().texts("read");
+  const std::vector<std::string> aliases = facts.root().table("also_called").keys();
+  own_question.counts.insert(own_question.counts.end(), aliases.begin(), aliases.end());
+  PythonArguments arguments(program, own_question, words);
   arguments.add_calls();
   if (arguments.trainer().empty()) return std::nullopt;
   Launch launch;

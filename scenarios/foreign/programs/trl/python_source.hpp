@@ -32,6 +32,7 @@ struct PythonQuestion {
   std::map<std::string, std::string> said{};         // arguments that it is started with
   std::map<std::string, PythonValue> unsaid{};       // of these, what only a run of that knows
   std::optional<std::int64_t> processes{};           // that a script starts
+  std::vector<std::string> counts{};  // keys of the trainer; empty: all that is said may be one
   std::string near{};  // the file that modules and settings lie beside; empty: none are read
 };
 

@@ -104,6 +104,16 @@ bool has_adapters(MappedSource& source) {
          "--set use_peft=false"});
     return true;
   }
+  const std::string program =
+      source.question().own_program ? in_small_letters(source.question().launch->program) : "";
+  if (!source.says("use_peft") && !source.says("lora_r") &&
+      program.find("lora") != std::string::npos) {
+    source.result().assumptions.push_back({"adapters", "LoRA",
+                                           fmt::format("the program is called {}, and is not here",
+                                                       source.question().launch->program),
+                                           "--set use_peft=false"});
+    return true;
+  }
   if (source.says("use_peft") || !source.says("lora_r") ||
       source.whole("lora_r", 0, 0, most_lora_rank) == 0)
     return false;
