@@ -82,7 +82,10 @@ std::optional<PythonValue> Evaluation::property_of(const std::string& type,
 
 PythonValue Evaluation::returned(std::size_t scope, int line, const std::vector<PythonValue>& told,
                                  const PythonValue& keywords) {
-  if (frames_.size() >= deepest_call)
+  // A function that calls itself is run, or not known.
+  const bool again =
+      std::ranges::any_of(frames_, [&](const Frame& frame) { return frame.scope == scope; });
+  if (frames_.size() >= deepest_call || again)
     return unknown(
         fmt::format("{}() of line {}, which is not run", file_.scopes[scope].name, line));
   frames_.push_back({scope, told, keywords});

@@ -109,7 +109,8 @@ void add_parsed_arguments(PythonFile& file) {
     const PythonTokens* said = !keywords.empty()          ? &keywords.front().value
                                : !call.positional.empty() ? &call.positional.front()
                                                           : nullptr;
-    const PythonValue name = said == nullptr ? PythonValue{} : value_of(file, place_of(call), *said);
+    const PythonValue name =
+        said == nullptr ? PythonValue{} : value_of(file, place_of(call), *said);
     if (name.kind != PythonValue::Kind::text) continue;
     const auto settings = file.settings_file(name.text);
     for (std::size_t i = 0; settings && i < settings->keys.size(); ++i)

@@ -182,6 +182,18 @@ TEST_CASE("values that stand a step away", "[scenarios][sources]") {
                        "text = model.generate(x, max_length=77)\n"
                        "t = Trainer(model=model, args=TrainingArguments(bf16=True))\n");
   CHECK(value_at(own.read("d.py"), "job.sequence") == "2048");
+  // Settings that are set one by one, beside a function that calls itself on four ways.
+  own.with(
+      "e.py",
+      "def safe(x):\n    if isinstance(x, dict):\n        return {k: safe(v) for k, v in x}\n"
+      "    if isinstance(x, list):\n        return [safe(v) for v in x]\n"
+      "    if isinstance(x, tuple):\n        return [safe(v) for v in x]\n    return x\n"
+      "def main():\n    model = " +
+          loaded +
+          ")\n    rows = safe(load())\n    more = {'model': model, 'args': SFTConfig(bf16=True)}\n"
+          "    if 'max_seq_length' in inspect.signature(SFTTrainer).parameters:\n"
+          "        more['max_seq_length'] = 777\n    t = SFTTrainer(**more)\nmain()\n");
+  CHECK(value_at(own.read("e.py"), "job.sequence") == "777");
 }
 
 TEST_CASE("arguments that a script does not know are asked for", "[scenarios][sources]") {
@@ -242,6 +254,45 @@ TEST_CASE("a script's folders, files and launches", "[scenarios][sources]") {
            "llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-7B --stage sft "
            "--finetuning_type full --max_source_length 1024 --max_target_length 300\n");
   CHECK(value_at(own.read("f.sh"), "job.sequence") == "1324");
+  own.with("g.sh",
+           "torchrun --nproc_per_node=2 elsewhere_lora.py --model_name_or_path Qwen/Qwen2.5-7B "
+           "--per_device_train_batch_size 2 --output_dir o\n");
+  CHECK(value_at(own.read("g.sh"), "strategy.lora.rank") == "16");
+  own.with("block.yaml",
+           "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\n"
+           "template: qwen\ndeepspeed:\n  zero_optimization:\n    stage: 2\n"
+           "    offload_optimizer:\n      device: cpu\n");
+  CHECK(value_at(own.read("block.yaml"), "strategy.zero") == "2");
+  CHECK(value_at(own.read("block.yaml"), "strategy.offload.optimizer") == "cpu");
+}
+
+TEST_CASE("names from elsewhere, and arguments out of files", "[scenarios][sources]") {
+  const Repository own;
+  const std::string train = "model = " + loaded + ")\nt = SFTTrainer(model, args)\n";
+  own.with("a.py", "from coati.trainer import SFTTrainer\n" + train);
+  own.with("b.py", "from trl import SFTTrainer\n" + train);
+  CHECK_THAT(own.refusal("a.py"), Contains("SFTTrainer is no trainer of transformers or TRL"));
+  CHECK(value_at(own.read("b.py"), "stack") == "trl");
+  own.with(
+      "c.py",
+      "from transformers import Seq2SeqTrainer as Base\nclass Seq2SeqTrainer(Base):\n    pass\n"
+      "model = " +
+          loaded + ")\nt = Seq2SeqTrainer(model=model, args=Seq2SeqTrainingArguments())\n");
+  CHECK(value_at(own.read("c.py"), "stack") == "hf-trainer");
+  own.with("own/args.json",
+           "{\"model_name_or_path\": \"Qwen/Qwen2.5-7B\", \"per_device_train_batch_size\": 6, "
+           "\"lora_rank\": 64, \"quant_kind\": \"nf4\"}");
+  own.with(
+      "d.py",
+      "@dataclass\nclass Settings(TrainingArguments):\n    quant_type: str = 'nf4'\n"
+      "parser.add_argument('--file', default='own/args.json')\nargs = parser.parse_args()\n"
+      "args, settings = HfArgumentParser((Own, Settings)).parse_json_file(json_file=args.file)\n"
+      "model = AutoModelForCausalLM.from_pretrained(args.model_name_or_path)\n"
+      "model = get_peft_model(model, LoraConfig(r=args.lora_rank))\n"
+      "t = Trainer(model=model, args=settings)\n");
+  const Translation read = own.read("d.py");
+  CHECK(value_at(read, "job.micro_batch") == "6");
+  CHECK(value_at(read, "strategy.lora.rank") == "64");
 }
 
 TEST_CASE("images that a notebook keeps are no words of it", "[scenarios][sources]") {
