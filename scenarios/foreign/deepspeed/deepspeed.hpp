@@ -34,10 +34,10 @@ struct DeepSpeedQuestion {
   const Job& job;
   const Model& model;
   std::int64_t ranks = 1;
-  bool some_learn = false;          // of the ranks: others generate
   std::vector<std::string> said{};  // rivals that the scenario says
   std::vector<std::string> set{};
   std::vector<std::string> optimizers{};  // that are modelled
+  bool some_learn = false;                // of the ranks: others generate
 };
 
 struct DeepSpeedImport {

@@ -74,6 +74,24 @@ void fewer_gpus(const GpusOfSource& said, NamedMachine& machine, std::string& wh
   why = fmt::format("{}, and {}", why, said.why);
 }
 
+// Returns the word of the file's or its folder's name that is a GPU which is known and not
+// modelled; "": there is none.
+std::string unknown_card(const SourceQuestion& question) {
+  const std::filesystem::path file(question.file);
+  std::string word;
+  for (const char c : file.parent_path().filename().string() + "." + file.filename().string()) {
+    if (is_letter_or_digit(c)) {
+      word += c;
+      continue;
+    }
+    if (const auto called = word.empty() ? std::nullopt : called_gpu(question.data, word);
+        called && !called->is_modelled)
+      return word;
+    word.clear();
+  }
+  return "";
+}
+
 // Finds the GPU in "sft.mi300x.sh", or for any file in a folder "mi300x".
 std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const GpusOfSource& said,
                                         std::string& why) {
@@ -234,10 +252,13 @@ void assume_machine(const SourceQuestion& question, const Table& source, Transla
     machine = machine_alone(question);
     why = "the file names neither a launcher nor sharding, so one process";
   }
+  const std::string card = machine && machine->words != "" ? "" : unknown_card(question);
   if (!machine) machine = usual_machine(said);
+  if (!card.empty()) why += fmt::format(", and the catalogue has no {}, which it is called", card);
   take_node(*machine, fmt::format("taken: {}; --cluster", why), translation);
   translation.assumptions.push_back(
-      {"machine", nodes_text(*machine), why, "--cluster NAME --nodes N"});
+      {"machine", nodes_text(*machine) + (card.empty() ? "" : " in place of " + card), why,
+       "--cluster NAME --nodes N"});
 }
 
 namespace {

@@ -32,7 +32,13 @@ void TrainerReader::read_surroundings(bool liger, std::string_view liger_key) {
   GpusOfSource gpus = gpus_of(question_);
   const bool launcher_counts = question_.launch != nullptr && question_.launch->gpus;
   if (accelerate_ && accelerate_->gpus.gpus > 0 && !launcher_counts) gpus = accelerate_->gpus;
-  const bool alone = question_.launch != nullptr && question_.launch->alone && !launcher_counts;
+  // Nobody asks for several nodes for one process.
+  const bool several = std::ranges::any_of(question_.settings, [](const auto& setting) {
+    return setting.first == "cluster.nodes" ||
+           (setting.first == "cluster" && setting.second.find("nodes:") != std::string::npos);
+  });
+  const bool alone =
+      question_.launch != nullptr && question_.launch->alone && !launcher_counts && !several;
   if (const GpusOfSource said = own_processes(); said.gpus > 0)
     gpus = said;
   else if (alone && (gpus.gpus == 0 || !accelerate_))  // whatever nodes the queue is asked for

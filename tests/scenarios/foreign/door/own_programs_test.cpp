@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "scenarios/foreign/table/named_machines.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/repository.hpp"
 
@@ -293,6 +294,24 @@ TEST_CASE("names from elsewhere, and arguments out of files", "[scenarios][sourc
   const Translation read = own.read("d.py");
   CHECK(value_at(read, "job.micro_batch") == "6");
   CHECK(value_at(read, "strategy.lora.rank") == "64");
+}
+
+TEST_CASE("cards that differ in links alone are a node of their own", "[scenarios][sources]") {
+  CHECK(machine_called(data, "A800-80G", 4)->node == "a800-8");
+  CHECK(machine_called(data, "H800", 8)->node == "h800-8");
+  CHECK(machine_called(data, "A100-80G", 8)->node == "a100-8");
+  const Repository own;
+  own.with("sft_mi350x.yaml", "model_name_or_path: Qwen/Qwen2.5-7B\noutput_dir: o\n");
+  const Translation read = own.read("sft_mi350x.yaml");
+  CHECK(std::ranges::any_of(read.assumptions, [](const Assumption& each) {
+    return each.what == "machine" && each.taken.ends_with("in place of mi350x");
+  }));
+  own.with("t.py", "model = " + loaded + ")\nt = Trainer(model=model, args=TrainingArguments())\n");
+  CHECK(value_at(own.read("t.py"), "cluster.gpus_per_node") == "1");
+  // Nobody asks for several nodes for one process.
+  CHECK(
+      value_at(own.read("t.py", {{"cluster", "{node: h100-8, nodes: 4}"}}), "cluster.gpus_per_node")
+          .empty());
 }
 
 TEST_CASE("images that a notebook keeps are no words of it", "[scenarios][sources]") {
