@@ -526,6 +526,17 @@ bool never_checkpoints(MappedSource& source) {
          holds(shared_words(source).root().texts("never_checkpoints"), model->architecture);
 }
 
+namespace {
+
+bool lacks_bf16(const MappedSource& source) {
+  const auto& cluster = source.around().cluster;
+  if (!cluster || !is_on(source.question().data, gpu_shelf, cluster->gpu.name)) return false;
+  const Document gpu = open_entry(source.question().data, gpu_shelf, cluster->gpu.name);
+  return holds(gpu.root().texts_or("lacks"), "bf16");
+}
+
+}  // namespace
+
 bool put_types(MappedSource& source, bool plain) {
   const bool tf32 = source.on("tf32"), sixteen = source.on("fp16");
   bool loaded = false;  // in 16 bits, whatever else is said
@@ -534,7 +545,20 @@ bool put_types(MappedSource& source, bool plain) {
   const bool few_bits = source.on("load_in_4bit") || source.on("load_in_8bit");
   const bool off = in_small_letters(source.text("bf16")) == "false" ||
                    (plain && !source.says("bf16") && !few_bits);
-  if (sixteen) source.put("strategy.precision", "fp16", "fp16");
+  // bitsandbytes casts inputs of its matrices to this type, under autocast to another one as well.
+  constexpr std::string_view compute = "bnb_4bit_compute_dtype";
+  const std::string type = source.text(compute);
+  const bool half_products =
+      few_bits && (type == "half" || type.ends_with("float16")) && !type.ends_with("bfloat16");
+  // unsloth/models/_utils.py: is_bfloat16_supported() asks for compute capability 8.
+  const bool old = source.root().has("unsloth") && lacks_bf16(source);
+  if (sixteen || half_products || old)
+    source.put("strategy.precision", "fp16",
+               sixteen         ? "fp16"
+               : half_products ? compute
+                               : "unsloth",
+               old && !sixteen ? "Unsloth takes fp16 where the GPU has no bf16" : "");
+  if (old || half_products) return false;
   const bool whole = !sixteen && off && !loaded && !few_bits;
   if (!whole && !sixteen && off && !loaded)
     source.without("bf16", "matrices in 4 bits are multiplied in 16 bits whatever it says");

@@ -425,7 +425,8 @@ void PythonArguments::add_model(const PythonCall& call) {
   const bool whole = name == "SentenceTransformer" || name == "CrossEncoder";
   if ((!fast && !causal && !whole && labels.empty()) || model_) return;
   model_ = true;
-  for (const std::string_view word : {"ForConditionalGeneration", "ImageTextToText", "Vision"})
+  for (const std::string_view word :
+       {"ForConditionalGeneration", "ImageTextToText", "Vision", "ForMultimodalLM"})
     if (call.name.find(word) != std::string::npos)
       put_text("sees", "true", line_of(call, call.line));
   if (!labels.empty()) put_text("labels_of", yaml_quoted(labels), line_of(call, call.line));

@@ -73,6 +73,32 @@ TEST_CASE("beside 4 bits the other weights are in 32 bits where the program cast
   CHECK(frozen(adapts, half + ")\n")("0.25").empty());  // adapters were there before
 }
 
+TEST_CASE("products are in fp16 where the program or the card has no bf16",
+          "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.py",
+           "model, t = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-7B', load_in_4bit=True)\n"
+           "model = FastLanguageModel.get_peft_model(model, r=8)\n"
+           "t = SFTTrainer(model=model, args=TrainingArguments("
+           "fp16=not is_bfloat16_supported(), bf16=is_bfloat16_supported()))\n");
+  const auto precision = [&](const std::string& name, const std::string& node) {
+    return value_at(own.read(name, {{"cluster", "{node: " + node + "}"}}), "strategy.precision");
+  };
+  CHECK(precision("a.py", "t4-1") == "fp16");
+  CHECK(precision("a.py", "v100-1") == "fp16");
+  CHECK(precision("a.py", "l4-1").empty());
+  const std::string middle = ")\nmodel = " + loaded +
+                             ", quantization_config=BitsAndBytesConfig(load_in_4bit=True, "
+                             "bnb_4bit_compute_dtype=torch.";
+  const std::string end =
+      "))\nmodel = get_peft_model(model, LoraConfig(r=8))\n"
+      "t = SFTTrainer(model=model, args=SFTConfig(max_steps=3))\n";
+  own.with("b.py", "print(1" + middle + "float16" + end);
+  own.with("c.py", "print(1" + middle + "bfloat16" + end);
+  CHECK(precision("b.py", "t4-1") == "fp16");
+  CHECK(precision("c.py", "l4-1").empty());
+}
+
 TEST_CASE("a program with two trainings runs the one that it is told", "[scenarios][sources]") {
   const Repository own;
   own.with("pairs.py",
