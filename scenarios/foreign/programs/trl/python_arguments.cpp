@@ -180,10 +180,8 @@ int PythonArguments::line_of(const PythonCall& call, int line) const {
   return (module == program_.imported.end() ? line : module->second) + question_.first_line - 1;
 }
 
-// Returns the calls that a run comes to: those of functions that nothing names stand last, and are
-// left out of modules; those under a condition that does not hold are left out. Adapters are off
-// where all that would put them on is left out.
-std::vector<PythonCall> PythonArguments::live_calls() {
+// Finds the scopes that a run comes to, from the file itself on, by the names that they call.
+void PythonArguments::find_live_scopes() {
   std::set<std::string> named;
   std::vector<bool>& live = live_;
   live.assign(file_.scopes.size(), false);
@@ -220,6 +218,13 @@ std::vector<PythonCall> PythonArguments::live_calls() {
         reach(i);
     }
   }
+}
+
+// Returns the calls that a run comes to: those of functions that nothing names stand last, and are
+// left out of modules; those under a condition that does not hold are left out. Adapters are off
+// where all that would put them on is left out.
+std::vector<PythonCall> PythonArguments::live_calls() {
+  find_live_scopes();
   std::vector<PythonCall> calls = calls_in(file_, [](const std::string&) { return true; });
   for (PythonCall& call : calls) {
     const std::string last = last_part_of(call.name);
@@ -239,11 +244,11 @@ std::vector<PythonCall> PythonArguments::live_calls() {
       if (wanted.kind == Kind::none || (wanted.kind == Kind::truth && wanted.number == 0))
         return true;
     }
-    return (runs && !*runs) || (!live[call.scope] && file_.scopes[call.scope].module != 0);
+    return (runs && !*runs) || (!live_[call.scope] && file_.scopes[call.scope].module != 0);
   });
   adapters_off_ = adapters_off_ && std::ranges::none_of(calls, puts_adapters_on);
   std::stable_partition(calls.begin(), calls.end(),
-                        [&](const PythonCall& call) { return live[call.scope]; });
+                        [&](const PythonCall& call) { return live_[call.scope]; });
   return calls;
 }
 

@@ -61,6 +61,7 @@ class PythonArguments {
   void add_lightning(const PythonCall& call);
   void add_deepspeed(const PythonValue& settings, int line);
   void add_cut(const std::vector<PythonCall>& calls);
+  PythonValue longest_told(const std::vector<PythonCall>& calls, int& line) const;
   void add_frozen();
   bool is_trainer(const PythonCall& call) const;
   bool is_lightning(const PythonCall& call) const;
@@ -70,6 +71,7 @@ class PythonArguments {
   bool counts(const std::string& name) const;
   bool is_settings(const std::string& name) const;
   void keep_own_settings(std::vector<PythonCall>& calls) const;
+  void find_live_scopes();
   std::vector<PythonCall> live_calls();
   int line_of(const PythonCall& call, int line) const;
 

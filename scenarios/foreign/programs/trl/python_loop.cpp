@@ -226,6 +226,29 @@ void PythonArguments::add_deepspeed(const PythonValue& settings, int line) {
         put_text("offload", "true", line);
 }
 
+// Returns what functions of the program itself are told: prepare(data, max_length=2048).
+PythonValue PythonArguments::longest_told(const std::vector<PythonCall>& calls, int& line) const {
+  const std::vector<std::string> names = words_.texts("length_names");
+  const auto is_own = [&](const std::string& name) {
+    return holds(file_.scopes, name, &PythonScope::name) ||
+           holds(file_.classes, name, &PythonClass::name) ||
+           std::ranges::any_of(file_.imports, [&](const PythonImport& each) {
+             return !each.module.starts_with("transformers") && holds(each.names, name);
+           });
+  };
+  for (const PythonCall& call : calls) {
+    if (!is_own(call.name)) continue;
+    for (const auto& keyword : call.keywords) {
+      if (!holds(names, in_small_letters(keyword.name))) continue;
+      PythonValue value = value_of(file_, place_of(call), keyword.value);
+      if (value.kind != Kind::number || value.number < 1 || value.number > 1e7) continue;
+      line = line_of(call, keyword.line);
+      return value;
+    }
+  }
+  return {};
+}
+
 // Finds where the program itself cuts its rows: by what its tokenizer is told, else by a name.
 void PythonArguments::add_cut(const std::vector<PythonCall>& calls) {
   for (const char* key : {"max_length", "max_seq_length", "model_max_length"})
@@ -244,20 +267,7 @@ void PythonArguments::add_cut(const std::vector<PythonCall>& calls) {
     if (cut == nullptr || keyword_of(call, "truncation") == nullptr) continue;
     take(value_of(file_, place_of(call), *cut), line_of(call, call.line));
   }
-  // prepare(data, max_length=2048), of the program itself.
-  const auto is_own = [&](const std::string& name) {
-    return holds(file_.scopes, name, &PythonScope::name) ||
-           holds(file_.classes, name, &PythonClass::name) ||
-           std::ranges::any_of(file_.imports, [&](const PythonImport& each) {
-             return !each.module.starts_with("transformers") && holds(each.names, name);
-           });
-  };
-  for (const PythonCall& call : calls) {
-    if (longest.kind == Kind::number || !is_own(call.name)) continue;
-    for (const auto& keyword : call.keywords)
-      if (holds(names, in_small_letters(keyword.name)))
-        take(value_of(file_, place_of(call), keyword.value), line_of(call, keyword.line));
-  }
+  if (longest.kind != Kind::number) longest = longest_told(calls, line);
   for (std::size_t i = 0; i < file_.scopes.size() && longest.kind != Kind::number; ++i)
     for (const PythonAssignment& each : file_.scopes[i].assignments)
       if (each.names.size() == 1 && holds(names, in_small_letters(last_part_of(each.names[0]))))
