@@ -105,9 +105,17 @@ void PythonArguments::refuse_reinforcement(const PythonCall& backward) const {
                       "open-instruct is"}});
 }
 
-// Takes what a variable of one of these names says, or an argument.
+// Takes what a variable of one of these names says, or an argument. Those of a step a run looks at.
 void PythonArguments::add_named(const std::string& key, std::string_view names) {
+  const auto is_used = [&](const std::string& name) {
+    for (std::size_t scope = 0; scope < file_.scopes.size(); ++scope)
+      for (const PythonStatement& statement : file_.scopes[scope].statements)
+        for (std::size_t i = 1; live_[scope] && i < statement.tokens.size(); ++i)
+          if (is_name(statement.tokens[i], name)) return true;
+    return question_.said.contains(name);
+  };
   for (const std::string& name : words_.texts(names)) {
+    if (key != "num_train_epochs" && !is_used(name)) continue;
     const PythonValue value = value_of(
         file_, {0, 0, -1},
         {{PythonKind::name, "args", 0}, {PythonKind::sign, ".", 0}, {PythonKind::name, name, 0}});

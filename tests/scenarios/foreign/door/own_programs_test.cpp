@@ -143,6 +143,12 @@ TEST_CASE("classes that are called as those of libraries", "[scenarios][sources]
   const Translation loop = own.read("loop.py");
   CHECK(value_at(loop, "stack") == "hf-loop");
   CHECK(value_at(loop, "job.micro_batch") == "16");
+  // A name that a module has and the loop does not look at.
+  own.with("settings.py", "@dataclass\nclass Other:\n    gradient_accumulation_steps: int = 8\n");
+  own.with("bare.py", "from settings import Other\nmodel = " + loaded +
+                          ")\nrows = DataLoader(data, batch_size=4)\n"
+                          "optimizer = AdamW(model.parameters())\nloss.backward()\n");
+  CHECK(value_at(own.read("bare.py"), "job.gradient_accumulation") == "1");
   own.with("orpo.py",
            "from unsloth import FastModel, PatchDPOTrainer\nPatchDPOTrainer()\n"
            "class Masked(ORPOTrainer):\n    pass\n"
