@@ -160,11 +160,24 @@ std::string node_of_card(const Catalogue& data, const std::string& gpu, std::uin
   return best;
 }
 
+namespace {
+
+// Returns the node of a card that differs from another in its links alone: "A800-80G".
+std::string only_node(const Catalogue& data, std::string_view said) {
+  const Words words = words_of(in_small_letters(said));
+  const Document document = table_of_words(data);
+  return words.empty() ? "" : document.root().table("only_in").text_or(words.front(), "");
+}
+
+}  // namespace
+
 void settle_machine(const Catalogue& data, std::uint32_t all, ClusterChoice& choice) {
   std::uint32_t each = 0;
   const bool entry = choice.name.empty() || is_on(data, node_shelf, choice.name) ||
                      is_on(data, cluster_shelf, choice.name);
-  if (const auto card = entry ? std::nullopt : card_called(data, choice.name)) {
+  if (const std::string node = entry ? "" : only_node(data, choice.name); !node.empty())
+    choice.name = node;
+  else if (const auto card = entry ? std::nullopt : card_called(data, choice.name)) {
     if (all == 0 && !choice.gpus) all = card->count;
     const std::uint32_t nodes = std::max(choice.nodes.value_or(1), 1u);
     const std::uint32_t wanted = choice.gpus.value_or(std::max(1u, all / nodes));

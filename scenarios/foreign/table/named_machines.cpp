@@ -162,6 +162,7 @@ std::optional<CalledGpu> called_gpu(const Catalogue& data, std::string_view said
       if (!std::ranges::all_of(wanted, [&](const auto& word) { return holds(words, word); }))
         continue;
       called.gpu = each.text("gpu");
+      called.node = each.text_or("node", "");
       break;
     }
   }
@@ -178,6 +179,7 @@ std::optional<NamedMachine> machine_called(const Catalogue& data, std::string_vi
   NamedMachine machine{.words = std::string(said),
                        .gpus = gpus > 0 ? gpus : std::max(called->count, 1u)};
   const auto of_this_gpu = [&](const std::string& node) {
+    if (!called->node.empty() && node != called->node) return 0U;
     return gpu_of(data, node) == called->gpu ? gpus_in(data, node) : 0;
   };
   find_node(data, of_this_gpu, machine);

@@ -32,6 +32,7 @@ struct CalledGpu {
   std::string gpu{};         // as the catalogue calls it, whether it has it or not
   std::uint32_t count = 0;   // of the rented machine; 0: no machine is named
   bool is_modelled = false;  // the catalogue has it
+  std::string node{};        // the only one with it, where it differs from its like in links alone
 };
 // Returns nothing where it is the name of no GPU that is known.
 std::optional<CalledGpu> called_gpu(const Catalogue& data, std::string_view said);
