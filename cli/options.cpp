@@ -25,18 +25,18 @@ std::vector<std::string> names_of(const Usage& usage) {
   return names;
 }
 
-double size_or_throw(std::string_view text) {
+double size_or_throw(std::string_view option, std::string_view text) {
   const auto parsed = parse_quantity(text);
   if (parsed && parsed->dimension == Dimension::bytes && parsed->value >= 1 &&
       parsed->value <= 1e18)
     return parsed->value;
   if (parsed && parsed->dimension == Dimension::ratio)
     throw UserError(
-        fmt::format("--sizes: the unit is missing: expected a size such as \"64KiB\","
+        fmt::format("--{}: the unit is missing: expected a size such as \"64KiB\","
                     " found \"{}\"",
-                    text));
-  throw UserError(fmt::format("--sizes: expected a size such as \"64KiB\", found \"{}\"; units: {}",
-                              text, known_units(Dimension::bytes)));
+                    option, text));
+  throw UserError(fmt::format("--{}: expected a size such as \"64KiB\", found \"{}\"; units: {}",
+                              option, text, known_units(Dimension::bytes)));
 }
 
 }  // namespace
@@ -173,19 +173,26 @@ std::vector<double> parse_sizes(std::string_view text) {
   std::vector<double> sizes;
   const auto ends = split(text, ':');
   if (ends.size() == 1) {
-    for (const std::string_view part : split(text, ',')) sizes.push_back(size_or_throw(part));
+    for (const std::string_view part : split(text, ','))
+      sizes.push_back(size_or_throw("sizes", part));
     return sizes;
   }
   if (ends.size() != 2)
     throw UserError(
         fmt::format("--sizes: expected FROM:TO such as 64KiB:16GiB, found \"{}\"", text));
-  const double first = size_or_throw(ends.front()), last = size_or_throw(ends.back());
+  const double first = size_or_throw("sizes", ends.front()),
+               last = size_or_throw("sizes", ends.back());
   if (last < first)
     throw UserError(
         fmt::format("--sizes: \"{}\" runs backwards; write {}:{}", text, ends[1], ends[0]));
   sizes.push_back(first);
   while (sizes.back() * 2 <= last) sizes.push_back(sizes.back() * 2);
   return sizes;
+}
+
+std::optional<double> size_of(const Options& options, std::string_view name) {
+  const auto text = options.get(name);
+  return text ? std::optional(size_or_throw(name, *text)) : std::nullopt;
 }
 
 std::optional<std::uint32_t> count_of(const Options& options, std::string_view name,

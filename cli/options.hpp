@@ -66,6 +66,8 @@ void require_one_form(const Options& options, std::initializer_list<std::string_
 std::vector<std::uint32_t> parse_ranks(std::string_view text);
 // "64KiB:16GiB" doubles from one to the other; "1MiB,4MiB" are single sizes.
 std::vector<double> parse_sizes(std::string_view text);
+// Returns the size of an option that may be absent, such as "1.5 GB", in bytes.
+std::optional<double> size_of(const Options& options, std::string_view name);
 // Returns the count of an option that may be absent.
 std::optional<std::uint32_t> count_of(const Options& options, std::string_view name,
                                       std::uint32_t low, std::uint32_t high);

@@ -1,8 +1,11 @@
 // `plan` says how to split a job over a machine.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
+#include <ctime>
 #include <filesystem>
 
 #include "analysis/studies/outcome/next_steps.hpp"
@@ -45,6 +48,14 @@ constexpr std::array plan_options{
                "of a GPU's memory that a plan has to leave (default: 9; three of four published "
                "runs need at most that more than is predicted)"},
     OptionSpec{"top", "N", "so many plans (default: 5)"},
+    OptionSpec{"within", "SECONDS",
+               "the best that is found by then, and what is left open (default: 60; 0: until no "
+               "plan is left). Ctrl-C ends the search, too"},
+    OptionSpec{"memory", "SIZE",
+               "of this program and its workers; a replay that needs more is left open (default: "
+               "1.5 GB)"},
+    OptionSpec{"also-batch", "",
+               "batches beside the one asked about that divide better, too, with what they give"},
     OptionSpec{"where", "CONDITION",
                "only such plans: \"strategy.pipeline_parallel.size <= 2\"; repeats", 0, true},
     OptionSpec{"set", "KEY=VALUE", "in all plans, and not varied; repeats", 0, true},
@@ -80,6 +91,50 @@ constexpr std::uint32_t most_rows = 1u << 30;
 // validate --rows`) three in four need at most 9.7 % more than is predicted: a plan that leaves 9 %
 // fits in as many.
 constexpr std::uint32_t usually_free = 9;
+
+constexpr std::uint32_t usual_seconds = 60, most_seconds = 1'000'000;
+constexpr double usual_memory = 1.5e9;
+
+volatile std::sig_atomic_t was_interrupted = 0;
+
+// The first Ctrl-C ends the search, one that comes later the program: wrappers may send it twice.
+void end_search_on_interrupt() {
+  static volatile std::time_t since = 0;
+  struct sigaction action = {};
+  action.sa_handler = [](int number) {
+    if (was_interrupted == 0) {
+      since = ::time(nullptr);
+      was_interrupted = 1;
+    } else if (::time(nullptr) > since + 1) {
+      ::signal(number, SIG_DFL);
+      ::raise(number);
+    }
+  };
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+// Says on standard error which plan is the best so far. Who looks at a terminal sees each, and how
+// far the search is; elsewhere a search that is over soon says nothing.
+class BestSoFar {
+ public:
+  BestSoFar(const PlanSpace& space, PlanGoal goal) : space_(space), goal_(goal) {}
+
+  void tell(const SoFar& so_far) {
+    constexpr double soon = 3;  // s
+    if (so_far.plan && so_far.plan != last_ && (line_.is_seen() || so_far.seconds >= soon)) {
+      last_ = so_far.plan;
+      line_.news(best_so_far_text(space_, goal_, so_far));
+    }
+    line_.redraw(
+        [&] { return fmt::format("{:.0f} s, {} replays", so_far.seconds, so_far.replayed); });
+  }
+
+ private:
+  const PlanSpace& space_;
+  PlanGoal goal_;
+  std::optional<std::size_t> last_;
+  StatusLine line_;
+};
 
 std::vector<std::uint32_t> nodes_of(const Options& options) {
   const auto text = options.get("nodes");
@@ -156,7 +211,10 @@ PlanSearch search_of(const CommandLine& line, const Options& options) {
   search.samples = count_of(options, "samples", 0, 4096).value_or(8);
   search.free = count_of(options, "free", 0, 90).value_or(usually_free) / 100.0;
   search.workers = count_of(options, "workers", 1, 4096).value_or(search.workers);
-  search.progress = progress_bar("replays");
+  search.within = count_of(options, "within", 0, most_seconds).value_or(usual_seconds);
+  search.memory = size_of(options, "memory").value_or(usual_memory);
+  search.interrupted = [] { return was_interrupted != 0; };
+  search.progress = progress_bar("draws");
   return search;
 }
 
@@ -202,12 +260,14 @@ std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space
   search.top = 1;
   search.samples = 0;
   search.journal.clear();
+  search.begun = std::chrono::steady_clock::now();
   for (std::uint32_t nodes = 2 * space.asked.cluster.nodes; nodes <= most_nodes_tried; nodes *= 2) {
     PlanQuestion more = question;
     more.settings.emplace_back("cluster.nodes", std::to_string(nodes));
     try {
       const PlanSpace wider = plan_space(more);
       const PlanAnswer answer = search_plans(wider, search);
+      if (answer.best.empty() && answer.open.plans > 0) return "";
       if (!answer.best.empty())
         return fmt::format("On {} nodes this one fits:\n{}", nodes,
                            plan_answer_text(wider, search, answer, {}));
@@ -225,6 +285,27 @@ std::optional<PlayedBy> first_again(const PlanQuestion& question, const PlanSpac
   return play_again(question.data, question.source,
                     settings_of(space.sweep, space.points[first.plan]),
                     *first.outcome.of("step_time"), player, goal == PlanGoal::energy);
+}
+
+// Unless all are asked for, only a batch of which every GPU has equally many rows is looked at, and
+// it has to be much better.
+std::vector<OtherBatch> other_batches(const PlanQuestion& question, const PlanSpace& space,
+                                      const PlanSearch& search, const PlanAnswer& answer,
+                                      bool all) {
+  constexpr double much = 0.05;
+  if (answer.open.plans > 0 && !all) return {};
+  std::vector<OtherBatch> better = better_batches(question, space, search, answer, !all);
+  if (all) return better;
+  std::erase_if(better, [](const OtherBatch& each) { return each.gain < much; });
+  better.resize(std::min<std::size_t>(better.size(), 1));
+  return better;
+}
+
+PlanAnswer search_and_tell(const PlanSpace& space, PlanSearch search) {
+  end_search_on_interrupt();
+  BestSoFar best_so_far(space, search.goal);
+  search.tell = [&](const SoFar& so_far) { best_so_far.tell(so_far); };
+  return search_plans(space, search);
 }
 
 void require_energy(const PlanSpace& space) {
@@ -257,34 +338,31 @@ int plan_command(const CommandLine& line) {
     throw UserError("--free: engines of a GRPO job fill the memory on purpose");
   if (space.asked.grpo) search.free = 0;
   if (search.goal == PlanGoal::energy) require_energy(space);
-  PlanAnswer answer = search_plans(space, search);
-  std::string below;
-  if (answer.best.empty() && search.free > 0) {  // better one that just fits than none
-    PlanSearch any = search;
-    any.free = 0;
-    answer = search_plans(space, any);
-    if (!answer.best.empty()) {
-      below =
-          fmt::format("None leaves {} of the memory free: a run may need more than is predicted.\n",
-                      percent(search.free, 0));
-      search = any;
-    }
-  }
+  const PlanAnswer answer = search_and_tell(space, search);
   if (!folder.empty()) write_plans(folder, space, search, answer);
   const bool fits = !answer.best.empty();
-  const auto played = first_again(question, space, answer, search.goal, player_of(*options));
+  // A search that was cut short has no time for another replay, unless somebody asks for it.
+  const Player player = player_of(*options);
+  const auto played = answer.open.plans > 0 && !options->has("engine")
+                          ? std::nullopt
+                          : first_again(question, space, answer, search.goal, player);
+  const std::vector<OtherBatch> batches =
+      other_batches(question, space, search, answer, options->has("also-batch"));
   if (options->has("json"))
     print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
-                 plan_answer_records(space, search, answer, rates, played));
+                 plan_answer_records(space, search, answer, rates, batches, played));
   else if (options->has("brief"))
-    say("{}{}", plan_answer_text(space, search, answer, rates, taken_in_brief(space.asked)),
-        fits ? below : more_nodes_text(question, space, search));
+    say("{}{}{}", plan_answer_text(space, search, answer, rates, taken_in_brief(space.asked)),
+        batches_text(space, batches),
+        fits || answer.open.plans > 0 ? "" : more_nodes_text(question, space, search));
   else
-    say("{}{}{}{}{}", assumptions_text(space.asked.assumptions),
-        plan_answer_text(space, search, answer, rates),
-        fits ? below : more_nodes_text(question, space, search), notes_text(space.asked),
-        played ? "\nthe first plan: " + to_text(*played) + "\n" : "");
-  return finish_sweep(search.journal, answer.table, fits ? exit_code::yes : exit_code::no);
+    say("{}{}{}{}{}{}", assumptions_text(space.asked.assumptions),
+        plan_answer_text(space, search, answer, rates), batches_text(space, batches),
+        fits || answer.open.plans > 0 ? "" : more_nodes_text(question, space, search),
+        notes_text(space.asked), played ? "\nthe first plan: " + to_text(*played) + "\n" : "");
+  // What is left open is gone on with from the journal.
+  const std::string done = answer.open.plans > 0 ? "" : search.journal;
+  return finish_sweep(done, answer.table, fits ? exit_code::yes : exit_code::no);
 }
 
 }  // namespace stepsim

@@ -72,16 +72,16 @@ std::string sentence(const PlanSpace& space, const PlanSearch& search, const Pla
       fmt::format("{} on {}: the {} of {} plans is {}: {} a step", job_text(space),
                   machine_of(space, plan), goal_word(best_words, search.goal), answer.plans,
                   plan_text(space, plan), to_text(Seconds{figure(first, "step_time")}));
-  if (search.samples > 0)
+  if (answer.draws > 0)
     text += fmt::format(" (likely {} to {})", to_text(Seconds{first.step_time.low}),
                         to_text(Seconds{first.step_time.high}));
   if (const auto energy = first.outcome.of("energy"); energy && search.goal == PlanGoal::energy)
     text += fmt::format(", {}", to_text(Joules{*energy}));
   text += fmt::format(", {} of {} on a GPU", to_text(Bytes{figure(first, "peak_memory")}),
                       to_text(Bytes{figure(first, "memory_capacity")}));
-  if (search.samples > 0 && answer.best.size() > 1)
+  if (answer.draws > 0 && answer.best.size() > 1)
     text += fmt::format("; it stays first in {} of {} draws of the constants",
-                        std::lround(first.first * search.samples), search.samples);
+                        std::lround(first.first * answer.draws), answer.draws);
   return text + ".";
 }
 
@@ -110,9 +110,9 @@ std::string second_text(const PlanSpace& space, const PlanSearch& search,
   return text + ".";
 }
 
-std::string counts_text(const PlanSearch& search, const PlanAnswer& answer) {
+std::string counts_text(const PlanAnswer& answer) {
   const std::string free =
-      search.free > 0 ? fmt::format(" with {} of the memory free", percent(search.free, 0)) : "";
+      answer.free > 0 ? fmt::format(" with {} of the memory free", percent(answer.free, 0)) : "";
   std::string text = fmt::format("{} plans come out even", answer.plans);
   if (answer.too_large > 0) text += fmt::format("; {} cannot fit{}", answer.too_large, free);
   if (answer.too_slow > 0)
@@ -125,6 +125,37 @@ std::string counts_text(const PlanSearch& search, const PlanAnswer& answer) {
   return text + ".";
 }
 
+// Says what a search that was cut short has left open, and how much better that could be.
+std::string open_text(const PlanSearch& search, const PlanAnswer& answer) {
+  const OpenPlans& open = answer.open;
+  const std::string draws =
+      !answer.best.empty() && answer.draws < search.samples
+          ? fmt::format("For {} of {} draws of the constants there was time and memory.",
+                        answer.draws, search.samples)
+          : "";
+  if (open.plans == 0) return draws;
+  const std::size_t unread = open.plans - open.too_dear;
+  std::string text;
+  if (unread > 0)
+    text = fmt::format(
+        "{}: {} plans are left open",
+        open.interrupted ? "Stopped" : fmt::format("Time is up after {:.0f} s", search.within),
+        unread);
+  if (open.too_dear > 0)
+    text += fmt::format(
+        "{}{} are left open because a replay of theirs takes more memory than --memory {} allows",
+        text.empty() ? "" : "; ", open.too_dear, to_text(Bytes{search.memory}));
+  if (!answer.best.empty()) {
+    const double first = goal_of(answer.best.front().outcome, search.goal);
+    text += open.least < first ? fmt::format(". None of them comes more than {} below the first",
+                                             percent(1 - open.least / first))
+                               : std::string(". None of them beats the first");
+  }
+  if (unread > 0)
+    text += ". --within 0 searches to the end, -o FOLDER keeps what is known for the next time";
+  return text + (draws.empty() ? "." : ". " + draws);
+}
+
 std::string wrapped(const std::string& text) {
   return wrap(text, line_width(), 0) + "\n";
 }
@@ -132,24 +163,24 @@ std::string wrapped(const std::string& text) {
 std::string table_of_best(const PlanSpace& space, const PlanSearch& search,
                           const PlanAnswer& answer) {
   TextTable table{{" ", "plan", " step"}};
-  if (search.samples > 0) table.columns.emplace_back(" 8 of 10 draws");
+  if (answer.draws > 0) table.columns.emplace_back(" 8 of 10 draws");
   append(table.columns, {" tok/s/GPU", " memory"});
   const bool energy = search.goal == PlanGoal::energy;
   if (energy) table.columns.emplace_back(" energy");
-  if (search.samples > 0) append(table.columns, {" fits in", " first in"});
+  if (answer.draws > 0) append(table.columns, {" fits in", " first in"});
   table.columns.emplace_back("binds");
   std::size_t number = 0;
   for (const FoundPlan& found : answer.best) {
     std::vector<std::string> cells{std::to_string(++number),
                                    plan_text(space, space.plans[found.plan]),
                                    to_text(Seconds{figure(found, "step_time")})};
-    if (search.samples > 0)
+    if (answer.draws > 0)
       cells.push_back(fmt::format("{} to {}", to_text(Seconds{found.step_time.low}),
                                   to_text(Seconds{found.step_time.high})));
     cells.push_back(fmt::format("{:.0f}", figure(found, "tokens_per_second_per_gpu")));
     cells.push_back(to_text(Bytes{figure(found, "peak_memory")}));
     if (energy) cells.push_back(to_text(Joules{figure(found, "energy")}));
-    if (search.samples > 0) append(cells, {percent(found.fits, 0), percent(found.first, 0)});
+    if (answer.draws > 0) append(cells, {percent(found.fits, 0), percent(found.first, 0)});
     cells.push_back(binds(found.outcome));
     table.rows.push_back(std::move(cells));
   }
@@ -192,6 +223,9 @@ std::string engines_text(const PlanSpace& space) {
 }
 
 std::string nothing_text(const PlanSpace& space, const PlanAnswer& answer) {
+  if (answer.open.plans > 0)
+    return fmt::format("{}: of {} plans {} were replayed, and none of these fits.", job_text(space),
+                       answer.plans, answer.replayed);
   std::string text = fmt::format("{}: no plan of {} fits", job_text(space), answer.plans);
   if (space.asked.grpo)
     return text +
@@ -209,12 +243,70 @@ std::string nothing_text(const PlanSpace& space, const PlanAnswer& answer) {
                             device_has_room ? ", and more memory of a node than there is" : "");
 }
 
+// Writes a figure that is to be least.
+std::string goal_text(PlanGoal goal, double figure) {
+  switch (goal) {
+    case PlanGoal::time:
+      return to_text(Seconds{figure}) + " a step";
+    case PlanGoal::cost:
+      return to_text(Seconds{figure}) + " of GPUs a step";
+    case PlanGoal::energy:
+      return to_text(Joules{figure}) + " a step";
+    case PlanGoal::memory:
+      break;
+  }
+  return to_text(Bytes{figure}) + " on a GPU";
+}
+
+Records second_records(const Turning& turning) {
+  return {{"won", "draws in which it is the better of the two, by the goal", turning.won},
+          {"draws", "of so many", turning.draws},
+          {"cause", "on which it loses most time; none with the goal memory", turning.cause},
+          {"lost_s", "by it", turning.lost},
+          parts_if("constant", "that moves their ratio most", turning.by,
+                   [](const Mover& by) -> Records {
+                     return {
+                         {"name", "of the constant", by.constant.name},
+                         {"ratio_at_low", "second over first with it at its low end", by.at_low},
+                         {"ratio_at_high", "and at its high end", by.at_high}};
+                   }),
+          {"equal_at", "value of the constant at which both come to the same, SI", turning.at}};
+}
+
+Records open_records(const PlanSearch& search, const PlanAnswer& answer) {
+  const OpenPlans& each = answer.open;
+  return {{"plans", "that were neither replayed nor put aside", each.plans},
+          {"too_dear", "of them: a replay takes more memory than is allowed", each.too_dear},
+          {"interrupted", "by a signal; else time was up", each.interrupted},
+          {"least_share", "of the goal of the first: none of them comes below",
+           answer.best.empty() ? 0 : each.least / goal_of(answer.best.front().outcome, search.goal),
+           Measure::share}};
+}
+
+Records batch_records(const OtherBatch& each) {
+  return {{"rows", "of a step", each.rows},
+          {"plan", "the best one, in words", each.plan},
+          {"step_time_s", "one optimizer step", Seconds{each.outcome.of("step_time").value_or(0)}},
+          {"gain", "by the goal, for each row", each.gain, Measure::share}};
+}
+
 }  // namespace
+
+std::string best_so_far_text(const PlanSpace& space, PlanGoal goal, const SoFar& so_far) {
+  std::string text = fmt::format("{:.0f} s: {}, {}", so_far.seconds, goal_text(goal, so_far.goal),
+                                 plan_text(space, space.plans[*so_far.plan]));
+  constexpr double worth_saying = 0.999;
+  if (so_far.least > 0 && so_far.least < worth_saying * so_far.goal)
+    text += fmt::format("; what is left may be {} below", percent(1 - so_far.least / so_far.goal));
+  return text;
+}
 
 std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
                              const PlanAnswer& answer, const Rates& rates,
                              const std::string& taken) {
-  if (answer.best.empty()) return wrapped(nothing_text(space, answer)) + taken;
+  const std::string open = open_text(search, answer);
+  if (answer.best.empty())
+    return wrapped(nothing_text(space, answer)) + (open.empty() ? "" : wrapped(open)) + taken;
   std::string text = wrapped(sentence(space, search, answer)) + taken + "\n" +
                      table_of_best(space, search, answer) + "\n";
   if (const std::string cost = cost_text(rates, job_time(answer.best.front())); !cost.empty())
@@ -223,11 +315,28 @@ std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
     text += wrapped(second);
   if (const std::string smaller = smaller_text(space, answer); !smaller.empty())
     text += wrapped(smaller);
-  return text + wrapped(counts_text(search, answer) + engines_text(space));
+  text += wrapped(counts_text(answer) + engines_text(space));
+  if (!open.empty()) text += wrapped(open);
+  if (answer.free < search.free)
+    text +=
+        fmt::format("None leaves {} of the memory free: a run may need more than is predicted.\n",
+                    percent(search.free, 0));
+  return text;
+}
+
+std::string batches_text(const PlanSpace& space, const std::vector<OtherBatch>& better) {
+  std::string text;
+  for (const OtherBatch& each : better)
+    text += wrapped(fmt::format(
+        "{} rows a step instead of {}: {:.0f} tok/s/GPU, {} more, by {} (--global-batch {}).",
+        each.rows, space.batch, each.outcome.of("tokens_per_second_per_gpu").value_or(0),
+        percent(each.gain), each.plan, each.rows));
+  return text;
 }
 
 Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
                             const PlanAnswer& answer, const Rates& rates,
+                            const std::vector<OtherBatch>& batches,
                             const std::optional<PlayedBy>& played) {
   const auto found_records = [&](const FoundPlan& found) -> Records {
     const JobPlan& plan = space.plans[found.plan];
@@ -249,20 +358,8 @@ Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
         {"least_memory_bytes", "that it could not go below", Bytes{found.least.bytes}},
         {"binds", "what the step waits for most", binds(found.outcome)}};
   };
-  const auto second_records = [](const Turning& turning) -> Records {
-    return {{"won", "draws in which it is the better of the two, by the goal", turning.won},
-            {"draws", "of so many", turning.draws},
-            {"cause", "on which it loses most time; none with the goal memory", turning.cause},
-            {"lost_s", "by it", turning.lost},
-            parts_if("constant", "that moves their ratio most", turning.by,
-                     [](const Mover& by) -> Records {
-                       return {
-                           {"name", "of the constant", by.constant.name},
-                           {"ratio_at_low", "second over first with it at its low end", by.at_low},
-                           {"ratio_at_high", "and at its high end", by.at_high}};
-                     }),
-            {"equal_at", "value of the constant at which both come to the same, SI", turning.at}};
-  };
+  const std::optional<OpenPlans> open =
+      answer.open.plans > 0 ? std::optional(answer.open) : std::nullopt;
   Records records{
       {"goal", "what is least", plan_goal_names[static_cast<std::size_t>(search.goal)]},
       {"job", "what is planned", job_text(space)},
@@ -272,8 +369,13 @@ Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
       {"replayed", "of them", answer.replayed},
       {"failed", "of those replayed: did not fit, or could not run", answer.failed},
       {"tight", "of those replayed: fit, and leave less memory than they have to", answer.tight},
-      {"free_share", "of a GPU's memory that a plan has to leave", search.free, Measure::share},
+      {"free_share", "of a GPU's memory that a plan has to leave", answer.free, Measure::share},
+      {"draws", "of the constants, that each of the best has been through", answer.draws},
+      parts_if("open", "what the search has left open; null: nothing", open,
+               [&](const OpenPlans&) { return open_records(search, answer); }),
       {"best", "the best first", list_of(answer.best, found_records)},
+      {"other_batches", "near the one asked about that are better, the best first",
+       list_of(batches, batch_records)},
       parts_if("second", "what would put the second first", answer.second, second_records),
       played_record(played)};
   if (!answer.best.empty()) records.push_back(cost_record(rates, job_time(answer.best.front())));
@@ -289,7 +391,8 @@ Records plan_sample() {
   PlanAnswer answer;
   answer.best.emplace_back();
   answer.second.emplace().by.emplace();
-  return plan_answer_records(space, {}, answer, {},
+  answer.open.plans = 1;
+  return plan_answer_records(space, {}, answer, {}, std::vector<OtherBatch>(1),
                              PlayedBy{.difference = 0.0, .energy_difference = 0.0});
 }
 

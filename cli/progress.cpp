@@ -17,6 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* wipe_line = "\r\033[K";
+
 // Since the first that was done here: some may have been done before.
 struct Begin {
   Clock::time_point time;
@@ -62,12 +64,34 @@ Progress progress_bar(std::string_view what) {
     const std::size_t full = done * width / of;
     const std::string line =
         done == of
-            ? "\r\033[K"
+            ? wipe_line
             : fmt::format("\r{} [{}{}] {} of {}{}\033[K", name, std::string(full, '#'),
                           std::string(width - full, '.'), done, of, time_left(*begin, done, of));
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
   };
+}
+
+StatusLine::StatusLine() : seen_(::isatty(STDERR_FILENO) != 0) {}
+
+StatusLine::~StatusLine() {
+  if (!seen_) return;
+  std::fputs(wipe_line, stderr);
+  std::fflush(stderr);
+}
+
+void StatusLine::news(std::string_view text) {
+  if (seen_) std::fputs(wipe_line, stderr);
+  say(stderr, "{}\n", text);
+  drawn_ = {};
+}
+
+void StatusLine::redraw(const std::function<std::string()>& text) {
+  const auto now = Clock::now();
+  if (!seen_ || now - drawn_ < std::chrono::seconds(1)) return;
+  drawn_ = now;
+  std::fputs((wipe_line + text()).c_str(), stderr);
+  std::fflush(stderr);
 }
 
 void print_at_once(std::string_view text) {

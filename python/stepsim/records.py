@@ -1369,6 +1369,17 @@ SearchResult = TypedDict(
     total=False,
 )
 
+PlanOpen = TypedDict(
+    "PlanOpen",
+    {
+        "plans": "float",  # that were neither replayed nor put aside
+        "too_dear": "float",  # of them: a replay takes more memory than is allowed
+        "interrupted": "bool",  # by a signal; else time was up
+        "least_share": "float",  # of the goal of the first: none of them comes below
+    },
+    total=False,
+)
+
 PlanBest = TypedDict(
     "PlanBest",
     {
@@ -1384,6 +1395,17 @@ PlanBest = TypedDict(
         "least_step_time_s": "float",  # that it could not go below
         "least_memory_bytes": "float",  # that it could not go below
         "binds": "str",  # what the step waits for most
+    },
+    total=False,
+)
+
+PlanOtherBatches = TypedDict(
+    "PlanOtherBatches",
+    {
+        "rows": "float",  # of a step
+        "plan": "str",  # the best one, in words
+        "step_time_s": "float",  # one optimizer step
+        "gain": "float",  # by the goal, for each row
     },
     total=False,
 )
@@ -1434,7 +1456,10 @@ PlanResult = TypedDict(
         "failed": "float",  # of those replayed: did not fit, or could not run
         "tight": "float",  # of those replayed: fit, and leave less memory than they have to
         "free_share": "float",  # of a GPU's memory that a plan has to leave
+        "draws": "float",  # of the constants, that each of the best has been through
+        "open": "PlanOpen | None",  # what the search has left open; null: nothing
         "best": "list[PlanBest]",  # the best first
+        "other_batches": "list[PlanOtherBatches]",  # near the one asked about that are better, the best first
         "second": "PlanSecond | None",  # what would put the second first
         "engine": "PlanEngine | None",  # that played it
         "cost": "dict[str, Any] | None",  # with --price or --power

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,11 +17,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/base/machine_error.hpp"
@@ -268,6 +271,22 @@ std::size_t usual_workers() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
+double own_memory() {
+  double pages = 0;  // of data, the sixth number
+  std::ifstream file("/proc/self/statm");
+  for (int number = 0; number < 6; ++number) file >> pages;
+  return pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+void limit_worker(double bytes) {
+  static bool limited = false;
+  if (!is_worker || std::exchange(limited, true)) return;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(own_memory() + bytes));
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
 namespace wire {
 
 std::string from_worker(const Task& task) {
@@ -301,6 +320,7 @@ void outcomes_from_workers(
     } catch (const std::exception&) {
       outcome.error = said.substr(1);
       outcome.died = true;
+      outcome.no_memory = said.front() == no_memory;
     }
     done(number, outcome);
   };

@@ -29,8 +29,15 @@ template <class Answer>
 struct WorkerOutcome {
   std::optional<Answer> answer;
   std::string error{};
-  bool died = false;  // a crash, a signal, too little memory; else the error is a UserError's
+  bool died = false;       // a crash, a signal, too little memory; else the error is a UserError's
+  bool no_memory = false;  // it died of that
 };
+
+// Returns the bytes of its own that this process has.
+double own_memory();
+// Lets the worker that calls it take so many bytes beside what it has begun with, and no more.
+// Calls after the first do nothing.
+void limit_worker(double bytes);
 
 // These functions do the same with answers as bytes; the templates below give them types.
 namespace wire {
@@ -104,7 +111,7 @@ void outcomes_in_workers(std::size_t count, std::size_t at_once, const Task& tas
   wire::outcomes_from_workers(
       count, at_once, [&](std::size_t i) { return to_wire(task(i)); },
       [&](std::size_t i, const WorkerOutcome<std::string>& said) {
-        WorkerOutcome<Answer> outcome{std::nullopt, said.error, said.died};
+        WorkerOutcome<Answer> outcome{std::nullopt, said.error, said.died, said.no_memory};
         if (said.answer) outcome.answer = from_wire<Answer>(*said.answer);
         done(i, outcome);
       },

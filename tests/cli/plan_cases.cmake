@@ -43,6 +43,18 @@ cli("plans as scenarios" HEAVY ARGS ${small_plan} --top 2 -o @WORK@/out/plans
   OUTPUT "^1.yaml\n2.yaml\nplans.csv\nplans.h5\n$")
 cli("plan of what fits nowhere near" SLOW ARGS plan llama-3.3-70b --cluster h100-8 --global-batch 16 --sequence 2048 --samples 0 CODE 1
   OUTPUT "no plan of [0-9]+ fits; the one with the[ \n]least memory, .*, needs at least .* of .*On 4 nodes this one fits:.*the fastest[ \n]of ")
+set(large_plan plan llama-3.1-405b --cluster superpod-h100 --nodes 128 --global-batch 512 --sequence 8192 --samples 0)
+cli("plan that has no time" HEAVY ARGS ${large_plan} --within 1
+  SHELL "\"$@\" || test $? = 1" OUTPUT "Time is up after 1 s: [0-9]+ plans are left open.*--within 0[ \n]searches[ \n]to[ \n]the[ \n]end")
+cli("plan that somebody ends" HEAVY ARGS ${large_plan} --within 0
+  SHELL "timeout --preserve-status -s INT 4 \"$@\" 2>@WORK@/out/best || test $? = 1" OUTPUT "Stopped: [0-9]+ plans are left open")
+cli("plan beside whose batch there is a better one" HEAVY
+  ARGS plan llama-3.1-8b --cluster superpod-h100 --nodes 7 --global-batch 512 --sequence 8192 --samples 0 --top 1
+  OUTPUT "\n504 rows a step instead of 512: [0-9]+ tok/s/GPU, [0-9.]+ % more, by data 28.*--global-batch[ \n]504")
+cli("plan with batches beside it" ARGS plan llama-3.2-1b --cluster h100-8 --global-batch 42 --sequence 2048 --samples 0 --top 1 --also-batch --json
+  KEYS other_batches/0/rows other_batches/0/gain other_batches/0/plan)
+cli("plan with a size without a unit" ARGS ${small_plan} --memory 5 CODE 2
+  ERROR "--memory: the unit is missing: expected a size such as \"64KiB\", found \"5\"")
 cli("plan without a model" ARGS plan CODE 2
   ERROR_MATCHES "^stepsim: which model or scenario\\? usage: stepsim plan ")
 cli("plan of nothing that is known" ARGS plan lama-3.2-1b --cluster h100-8 CODE 2 ERROR_MATCHES "\"lama-3.2-1b\".*did you mean \"llama-3.2-1b\"")

@@ -116,4 +116,28 @@ TEST_CASE("a worker does not outlive a killed parent", "[analysis]") {
   ::close(pipe[0]);
 }
 
+TEST_CASE("a worker takes no more memory than it may", "[analysis]") {
+  const auto take = [](std::size_t bytes) {
+    return in_worker([bytes] {
+      limit_worker(100e6);
+      limit_worker(1e12);  // only the first counts
+      return std::string(bytes, 'x').size();
+    });
+  };
+  CHECK(take(50'000'000) == 50'000'000);
+  CHECK_THROWS_AS(take(200'000'000), std::bad_alloc);
+  std::vector<bool> without;
+  outcomes_in_workers(
+      2, 1,
+      [](std::size_t i) {
+        limit_worker(100e6);
+        return std::string(i == 0 ? 200'000'000 : 1'000, 'x').size();
+      },
+      [&](std::size_t, const WorkerOutcome<std::size_t>& said) {
+        without.push_back(said.no_memory);
+        CHECK(said.answer.has_value() != said.no_memory);
+      });
+  CHECK(without == std::vector<bool>{true, false});
+}
+
 }  // namespace stepsim

@@ -71,6 +71,8 @@ if(SHELL)
 endif()
 execute_process(COMMAND ${command} WORKING_DIRECTORY ${WORK} INPUT_FILE /dev/null TIMEOUT 240
   RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE error)
+# A search that takes long, as on a busy machine, says meanwhile which plan is the best so far.
+string(REGEX REPLACE "[0-9]+ s: [^\n]*\n" "" error "${error}")
 
 function(fail why)
   list(JOIN command " " shown)

@@ -70,6 +70,37 @@ TEST_CASE("stages end when the last has had its turns", "[workloads]") {
   CHECK(end(true, {.post = 0, .sync = 0.5}) > (8 + 3) * 3.5);
 }
 
+TEST_CASE("a stage sends one message after the other", "[workloads]") {
+  PacedPiece piece;
+  piece.forward.run(0, 1);
+  piece.backward.run(0, 2);
+  const PipelineParallel pipeline{.size = 2, .schedule = PipelineSchedule::gpipe, .layers = {}};
+  const std::vector<std::vector<PacedPiece>> stages(2, std::vector<PacedPiece>{piece});
+  const auto end = [&](double message) {
+    return end_of_turns(pipeline, stages, 8, {}, {.messages = {message, message}});
+  };
+  // Slow messages decide: eight forward, and eight back from the first pass backward on.
+  CHECK_THAT(end(10), exactly(1 + 8 * 10 + 1 + 2 + 8 * 10 + 2));
+  CHECK_THAT(end(0), exactly((8 + 1) * 3));
+}
+
+TEST_CASE("parameters come under the first pass forward, gradients go under the last one backward",
+          "[workloads]") {
+  PacedPiece piece;
+  piece.forward.run(0, 1);
+  piece.backward.run(0, 2);
+  const PipelineParallel pipeline{.size = 2, .layers = {}};
+  const std::vector<std::vector<PacedPiece>> stages(2, std::vector<PacedPiece>{piece});
+  const auto end = [&](const StageTraffic& traffic) {
+    return end_of_turns(pipeline, stages, 8, {}, {}, {traffic, {}});
+  };
+  const double alone = (8 + 1) * 3;
+  CHECK_THAT(end({.before = 1, .behind = 2, .in_backward = true}), exactly(alone));
+  CHECK_THAT(end({.before = 11}), exactly(alone + 10));
+  CHECK_THAT(end({.behind = 12, .in_backward = true}), exactly(alone + 10));
+  CHECK_THAT(end({.behind = 12}), exactly(alone + 12));
+}
+
 TEST_CASE("passes in pairs take as long as their kernels, their host or their tokens",
           "[workloads]") {
   PacedPiece piece;

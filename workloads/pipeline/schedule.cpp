@@ -107,6 +107,7 @@ std::vector<Turn> turns_of(const PipelineParallel& p, std::int64_t stage,
   const std::int64_t passes = micro_batches * p.virtual_stages;
   const std::int64_t ahead = std::min(passes, first_forward(p, stage, passes) + (paired ? 1 : 0));
   std::vector<Turn> turns;
+  turns.reserve(static_cast<std::size_t>(2 * passes));
   for (std::int64_t pass = 0; pass < passes + ahead; ++pass) {
     if (pass < passes) turns.push_back(turn_round(p, pass, Pass::forward));
     if (pass < ahead) continue;

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 namespace stepsim {
-namespace {
 
-// The first of each pair sends all of its buffer to the second.
 CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs) {
   CollectivePlan plan{Collective::send_recv, std::move(pairs), {}};
   for (const Protocol& protocol : cluster.node.collectives.protocols) {
@@ -25,8 +23,6 @@ CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs) {
   }
   return plan;
 }
-
-}  // namespace
 
 void plan_stages(Plans& plans, const Cluster& cluster, const Mesh& mesh, PipelineWay way) {
   std::vector<Group> next, previous, ends, copies;

@@ -6,6 +6,9 @@
 
 namespace stepsim {
 
+// The first of each pair sends all of its buffer to the second.
+CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs);
+
 void plan_stages(Plans& plans, const Cluster& cluster, const Mesh& mesh, PipelineWay way);
 
 }  // namespace stepsim

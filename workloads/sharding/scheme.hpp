@@ -33,16 +33,19 @@ concept StagedSchedule = StepSchedule<S> && requires(S schedule, std::optional<M
 };
 
 template <class S>
-concept Scheme =
-    StepSchedule<typename S::Schedule> &&
-    requires(const Strategy& strategy, const RankPart& rank, Holdings& holdings, Setup& setup) {
-      { S::facts(strategy) } -> std::same_as<SchemeFacts>;
-      // Lists what is held between steps.
-      S::hold(holdings, rank);
-      // Writes the way from nothing to what is held.
-      S::set_up(setup);
-      // Bytes of gradients on the device beside that when an update begins.
-      { S::gradients_at_update(rank) } -> std::same_as<double>;
-    };
+concept Scheme = StepSchedule<typename S::Schedule> &&
+                 requires(const Strategy& strategy, const StepInput& input, const Unit& unit,
+                          const RankPart& rank, Holdings& holdings, Setup& setup) {
+                   { S::facts(strategy) } -> std::same_as<SchemeFacts>;
+                   // Returns what runs behind each backward pass of a trained unit, for its
+                   // gradients.
+                   { S::gradient_kernels(input, unit) } -> std::same_as<std::vector<KernelRow>>;
+                   // Lists what is held between steps.
+                   S::hold(holdings, rank);
+                   // Writes the way from nothing to what is held.
+                   S::set_up(setup);
+                   // Bytes of gradients on the device beside that when an update begins.
+                   { S::gradients_at_update(rank) } -> std::same_as<double>;
+                 };
 
 }  // namespace stepsim

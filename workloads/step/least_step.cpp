@@ -1,21 +1,28 @@
 #include "workloads/step/least_step.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
 #include <span>
 
 #include "sim/base/lists.hpp"
 #include "workloads/layers/routing.hpp"
+#include "workloads/pipeline/pipeline.hpp"
 #include "workloads/pipeline/schedule.hpp"
 #include "workloads/pipeline/stages.hpp"
+#include "workloads/pipeline/transfers.hpp"
 #include "workloads/program/rank_part.hpp"
 #include "workloads/program/run_shared.hpp"
 #include "workloads/program/run_visit.hpp"
 #include "workloads/sharding/schemes.hpp"
+#include "workloads/sharding/states.hpp"
 #include "workloads/strategy/row_lengths.hpp"
 
 namespace stepsim {
 namespace {
+
+// Operations that are written for kernels that run together, and for a message.
+constexpr double of_kernels = 2.3, of_message = 4;
 
 // Rows of a pass as they are run.
 double time_of(const StepInput& input, const Unit& unit, const std::vector<KernelRow>& rows,
@@ -34,12 +41,18 @@ double forward_passes(const Job& job) {
                              job.estimating_passes());
 }
 
+// Micro-batches after which a stage has had as many under way as it ever has.
+std::int64_t until_fullest(const PipelineParallel& p, std::int64_t micro_batches) {
+  const bool fills_all = p.schedule == PipelineSchedule::gpipe || splits_backward(p.schedule);
+  return fills_all ? micro_batches : std::min(micro_batches, 4 * p.size);
+}
+
 // Bytes that wait on a stage when most of its micro-batches are under way.
 double most_kept(const StepInput& input, std::int64_t stage, const std::vector<double>& pieces) {
   const PipelineParallel& p = input.strategy.pipeline_parallel;
   if (p.size == 1) return pieces.front();
   double held = 0, most = 0;
-  for (const Turn& turn : turns_of(p, stage, input.job.accumulation)) {
+  for (const Turn& turn : turns_of(p, stage, until_fullest(p, input.job.accumulation))) {
     if (turn.pass == Pass::weights) continue;  // part of what is kept has gone before
     held += (goes_back(turn.pass) ? -1 : 1) * pieces[static_cast<std::size_t>(turn.piece)];
     most = std::max(most, held);
@@ -54,17 +67,10 @@ bool comes_again(const StepInput& input) {
   return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
 }
 
-// Returns the stages that may hold most: of those with as many layers the first has most under way,
-// and the last one has the head.
-std::vector<std::size_t> perhaps_fullest(const std::vector<StageShare>& shares) {
-  std::vector<std::size_t> stages;
-  std::int64_t most = -1;
-  for (std::size_t stage = 0; stage < shares.size(); ++stage) {
-    if (shares[stage].model.layers <= most && stage + 1 < shares.size()) continue;
-    most = std::max(most, shares[stage].model.layers);
-    stages.push_back(stage);
-  }
-  return stages;
+// What runs behind the backward pass of a unit for its gradients.
+std::vector<KernelRow> kernels_of_gradients(const StepInput& input, const Unit& unit) {
+  if (unit.tensors.empty() || !unit.trained) return {};
+  return with_scheme(input.strategy, [&]<Scheme S>() { return S::gradient_kernels(input, unit); });
 }
 
 double fastest_gpu(const Cluster& cluster) {
@@ -80,6 +86,8 @@ LeastSteps::Passes& LeastSteps::Passes::operator+=(const Passes& more) {
   kept += more.kept;
   again += more.again;
   gathered += more.gathered;
+  dense += more.dense;
+  experts += more.experts;
   paced.forward.go_on(more.paced.forward);
   Pace back = more.paced.backward;
   back.go_on(paced.backward);
@@ -89,16 +97,48 @@ LeastSteps::Passes& LeastSteps::Passes::operator+=(const Passes& more) {
   return *this;
 }
 
+LeastSteps::Passes LeastSteps::sum_of(std::span<const Passes> pieces) {
+  Passes sum;
+  for (const Passes& piece : pieces) sum += piece;
+  return sum;
+}
+
 double LeastSteps::alone(Collective kind, Rank size, Rank stride, double bytes) {
   if (size <= 1 || bytes <= 0) return 0;
   const auto [place, added] = costs_.try_emplace({kind, size, stride});
-  if (added) {
-    Group group(size);
-    for (Rank i = 0; i < size; ++i) group[i] = i * stride;
-    for (const Candidate& way : plan_collective(cluster_, kind, {group}).candidates)
+  if (added)
+    for (const Candidate& way :
+         plan_collective(cluster_, kind, side_by_side(0, size, stride)).candidates)
       place->second.push_back(way.cost);
-  }
   return least_of(place->second, bytes);
+}
+
+// Returns the groups that begin on one node, from this rank on: their ranks are alike, and do the
+// same at once.
+std::vector<Group> LeastSteps::side_by_side(Rank first, Rank size, Rank stride) const {
+  const bool alike = cluster_.speeds.empty() && cluster_.slow_links.empty() &&
+                     cluster_.uneven.empty() && cluster_.events.empty();
+  const Rank here = cluster_.gpus_per_node() - first % cluster_.gpus_per_node();
+  std::vector<Group> groups(alike ? std::min(stride, here) : 1);
+  for (Rank group = 0; group < groups.size(); ++group)
+    for (Rank i = 0; i < size; ++i)
+      groups[group].push_back((first + group + i * stride) % cluster_.ranks());
+  return groups;
+}
+
+std::vector<double> LeastSteps::sent(const StepInput& input) {
+  const Mesh mesh = mesh_of(input.strategy, cluster_);
+  const Rank ranks = mesh.in_stage();
+  std::vector<double> seconds(mesh.stages);
+  for (Rank stage = 0; stage < mesh.stages && mesh.stages > 1; ++stage) {
+    const Rank first = stage * ranks;
+    const auto [place, added] = sends_.try_emplace({first, ranks});
+    if (added)
+      for (const Candidate& way : plan_sends(cluster_, side_by_side(first, 2, ranks)).candidates)
+        place->second.push_back(way.cost);
+    seconds[stage] = least_of(place->second, message_bytes(input));
+  }
+  return seconds;
 }
 
 double LeastSteps::least_of(const std::vector<Cost>& ways, double bytes) const {
@@ -164,6 +204,8 @@ LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vect
     double backward = rounds * time_of(input, unit, unit.backward, true);
     double issued = dispatched(unit.forward, host.forward_launch.value) * forward_passes(input.job);
     issued += dispatched(unit.backward, host.backward_launch.value);
+    const std::vector<KernelRow> summed = kernels_of_gradients(input, unit);
+    backward += device_time(cluster_.gpu, input.stack, summed, true).value;
     forward += handed(unit, Phase::forward);
     backward += handed(unit, Phase::backward);
     if (unit.called_again) {
@@ -171,15 +213,31 @@ LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vect
       backward += handed(unit, Phase::recompute);
       issued += dispatched(unit.again, host.forward_launch.value);
     }
-    sum += {visits * forward * forward_passes(input.job),
-            visits * backward,
-            visits * rounds * issued,
-            visits * (unit.memory.kept + unit.memory.input),
-            visits * std::max(0.0, unit.memory.saved - unit.memory.kept),
-            gathers ? visits * width * unit.elements() : 0};
+    const double trained = visits * unit.trained_elements();
+    const bool apart = sends_tokens(input.strategy) && unit.kind == TensorClass::expert;
+    sum += {.forward = visits * forward * forward_passes(input.job),
+            .backward = visits * backward,
+            .host = visits * (rounds * issued + dispatched(summed, host.plain_launch.value)),
+            .kept = visits * (unit.memory.kept + unit.memory.input),
+            .again = visits * std::max(0.0, unit.memory.saved - unit.memory.kept),
+            .gathered = gathers ? visits * width * unit.elements() : 0,
+            .dense = apart ? 0 : trained,
+            .experts = apart ? trained : 0};
   }
   sum.paced = paced(input, mesh, units);
   return sum;
+}
+
+void LeastSteps::add_gradients(Pace& pace, Work& work, const StepInput& input,
+                               const Unit& unit) const {
+  const std::vector<KernelRow> summed = kernels_of_gradients(input, unit);
+  if (summed.empty()) return;
+  const double issue = operators_of(summed, input.stack.operators) *
+                       input.stack.host.plain_launch.number() /
+                       cluster_.node.host.core_speed.number();
+  const double sum = device_time(cluster_.gpu, input.stack, summed, true).value;
+  pace.run(issue, sum);
+  work += {.host = issue, .kernels = sum, .operations = 1 + of_kernels};
 }
 
 // Adds a visit as run_visit writes it.
@@ -200,20 +258,20 @@ Work LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
   const auto send_tokens = [&] {
     const double alone = exchanged(input, mesh, unit);
     pace.collective(launch, alone);
-    work += {.host = launch, .exchange = alone};
+    work += {.host = launch, .exchange = alone, .operations = of_message};
   };
   const auto hand_over = [&](std::span<const Transfer> transfers) {
     for (const Transfer& transfer : transfers) {
       const auto [kind, size, stride] = shape_of(transfer.kind, mesh);
       pace.collective(launch, alone(kind, size, stride, transfer.bytes));
-      work.host += launch;
+      work += {.host = launch, .operations = of_message};
     }
   };
   const Awaited awaits = awaited(input.strategy, unit, visit.phase);
   if (sends_before(visit)) send_tokens();
   const auto ask = [&](double alone) {
     pace.ask(launch, alone, sync);
-    work.host += launch + sync;
+    work += {.host = launch + sync, .operations = of_message};
   };
   if (unit.stops.agrees && !backward) ask(0);
   const double dispatcher = dispatcher_calls(input, unit).value;
@@ -231,7 +289,9 @@ Work LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
     const double reads = backward ? 0 : unit.stops.reads * sync;
     if (reads > 0) pace.drain(reads);
-    work += {.host = reads + dispatch, .kernels = device};
+    work += {.host = reads + dispatch,
+             .kernels = device,
+             .operations = of_kernels + (unit.hand.rounds > 1 ? 2 * of_message : 0)};
     if (apart)
       pace.run_apart(dispatch, device);
     else
@@ -239,6 +299,7 @@ Work LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
   }
   hand_over(awaits.behind);
   if (sends_behind(visit)) send_tokens();
+  if (backward) add_gradients(pace, work, input, unit);
   return work;
 }
 
@@ -251,7 +312,7 @@ PacedPiece LeastSteps::paced(const StepInput& input, const Mesh& mesh,
     pace.go_on(unit.times == 1 ? visit : visit.repeated(unit.times));
     const auto times = static_cast<double>(unit.times);
     (phase == Phase::forward ? paced.ahead : paced.back) +=
-        {times * once.host, times * once.kernels, times * once.exchange};
+        {times * once.host, times * once.kernels, times * once.exchange, times * once.operations};
   };
   for (const Unit& unit : units) add(paced.forward, unit, Phase::forward);
   for (const Unit& unit : units)
@@ -290,18 +351,73 @@ std::vector<LeastSteps::Stage> LeastSteps::stages_of(const std::vector<StageShar
   return stages;
 }
 
+// Returns what a rank's parameters and gradients take at the least, one message for all of them,
+// where a buffer of all gradients is scattered and the updated parameters are gathered.
+StageTraffic LeastSteps::traffic_of(const StepInput& input, const Passes& all) {
+  const Strategy& s = input.strategy;
+  const bool scatters = with_scheme(s, []<Scheme S>() { return std::same_as<S, Distributed>; });
+  if (!scatters || input.job.only_update) return {};
+  const Mesh mesh = mesh_of(s, cluster_);
+  const auto shared = [&](Collective kind, double width) {
+    return alone(kind, mesh.shard, mesh.apart(), width * all.dense) +
+           alone(kind, mesh.expert_shard, mesh.beside() * mesh.experts, width * all.experts);
+  };
+  const double gather = shared(Collective::all_gather, s.precision.numbers);
+  const double reduce = shared(Collective::reduce_scatter, gradient_bytes(s));
+  if (s.distributed.overlap_gather) return {gather, reduce, s.distributed.overlap_reduce};
+  return {0, gather + reduce, false};
+}
+
+// Returns the stages that may hold most: an earlier one has more under way, unless layers of
+// another kind make it the smaller one, and the last one has the head.
+std::vector<std::size_t> LeastSteps::perhaps_fullest(const std::vector<StageShare>& shares,
+                                                     const std::vector<Stage>& stages) {
+  struct Size {
+    std::int64_t layers;
+    double kept, trained;
+  };
+  std::vector<Size> sizes;
+  std::vector<std::size_t> fullest;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const Passes all = sum_of(stages[stage]);
+    const Size size{shares[stage].model.layers, all.kept, all.dense + all.experts};
+    const bool less = std::ranges::any_of(sizes, [&](const Size& before) {
+      return size.layers <= before.layers && size.kept <= before.kept &&
+             size.trained <= before.trained;
+    });
+    if (less && stage + 1 < stages.size()) continue;
+    sizes.push_back(size);
+    fullest.push_back(stage);
+  }
+  return fullest;
+}
+
 // A stage begins when those before it have sent something forward, and theirs comes after its end
-// where backward passes are whole.
+// where backward passes are whole. Parameters may come until the last piece has had its first turn,
+// and gradients may go from the last turn of the last piece.
 double LeastSteps::least_time(const StepInput& input, const std::vector<Stage>& stages) {
   const PipelineParallel& p = input.strategy.pipeline_parallel;
   const auto batches = input.job.only_update
                            ? 0.0
                            : static_cast<double>(p.micro_batches_of_piece(input.job.accumulation));
+  const std::vector<double> messages = sent(input);
   double time = 0, around = 0;
-  for (const Stage& stage : stages) {
-    Passes all;
-    for (const Passes& piece : stage) all += piece;
+  for (std::size_t number = 0; number < stages.size(); ++number) {
+    const Stage& stage = stages[number];
+    const Passes all = sum_of(stage), others = sum_of(std::span(stage).first(stage.size() - 1));
     time = std::max({time, around + batches * (all.forward + all.backward), batches * all.host});
+    if (p.way() == PipelineWay::round && !splits_backward(p.schedule)) {
+      const bool last = number + 1 == stages.size();  // its last piece sends nothing on
+      time = std::max(time, batches * static_cast<double>(p.virtual_stages - (last ? 1 : 0)) *
+                                messages[number]);
+      const StageTraffic traffic = traffic_of(input, all);
+      const double turns = static_cast<double>(p.size);
+      const double ahead = stage.back().forward + turns * others.forward;
+      const double back = stage.back().backward + turns * others.backward;
+      const double beside = (traffic.before > 0 ? ahead : 0) + (traffic.in_backward ? back : 0);
+      time = std::max(
+          time, traffic.before + batches * (all.forward + all.backward) - beside + traffic.behind);
+    }
     if (p.way() == PipelineWay::both_ways) continue;
     around += stage.front().forward;
     if (!splits_backward(p.schedule)) around += stage.front().backward;
@@ -361,8 +477,8 @@ Seconds LeastSteps::in_turns(const StepInput& asked) {
     return Seconds{0};
   const auto& host = input.stack.host;
   const double core = cluster_.node.host.core_speed.number();
-  const auto stages = mapped(all_stages(input).stages,
-                             [](const Stage& stage) { return mapped(stage, &Passes::paced); });
+  const std::vector<Stage> all = all_stages(input).stages;
+  const auto stages = mapped(all, [](const Stage& stage) { return mapped(stage, &Passes::paced); });
   double time = 0;
   if (p.size == 1 && experts.overlaps) {
     time = end_of_pairs(stages.front().front(), input.micro_batches());
@@ -371,9 +487,13 @@ Seconds LeastSteps::in_turns(const StepInput& asked) {
     batch.go_on(stages.front().front().backward);
     time = batch.repeated(input.micro_batches())({}).last();
   } else {
-    time = end_of_turns(p, stages, input.micro_batches(),
-                        {.stops = input.stack.stops_for_stages, .paired = experts.overlaps},
-                        {host.collective_launch.number() / core, host.sync.number() / core});
+    time = end_of_turns(
+        p, stages, input.micro_batches(),
+        {.stops = input.stack.stops_for_stages, .paired = experts.overlaps},
+        {.post = host.collective_launch.number() / core,
+         .sync = host.sync.number() / core,
+         .messages = sent(input)},
+        mapped(all, [&](const Stage& stage) { return traffic_of(input, sum_of(stage)); }));
   }
   return Seconds{time / fastest_gpu(cluster_) * input.stack.stretch(input.job)};
 }
@@ -381,7 +501,7 @@ Seconds LeastSteps::in_turns(const StepInput& asked) {
 LeastStep LeastSteps::of(const StepInput& input) {
   const auto [shares, head, layers, stages] = all_stages(input);
   double bytes = 0;
-  for (const std::size_t stage : perhaps_fullest(shares)) {
+  for (const std::size_t stage : perhaps_fullest(shares, stages)) {
     const bool alone = shares.size() == 1;
     const RankPart rank = rank_part({cluster_, alone ? input.model : shares[stage].model,
                                      input.stack, input.strategy, input.job},
@@ -396,8 +516,13 @@ LeastStep LeastSteps::of(const StepInput& input) {
   const StepInput usual = with_usual_rows(input);
   const double time = usual.job == input.job ? least_time(input, stages)
                                              : least_time(usual, all_stages(usual).stages);
+  double operations = 0;
+  for (const Stage& stage : stages)
+    for (const Passes& piece : stage)
+      operations += piece.paced.ahead.operations + piece.paced.back.operations;
   return {Seconds{time / fastest_gpu(cluster_) * input.stack.stretch(input.job)},
-          bytes * (1 + slack_of(input).number()) + cluster_.gpu.memory.library.number()};
+          bytes * (1 + slack_of(input).number()) + cluster_.gpu.memory.library.number(),
+          operations};
 }
 
 }  // namespace stepsim

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "workloads/pipeline/turns.hpp"
 
@@ -20,8 +22,15 @@ struct Ends {
 class Stages {
  public:
   Stages(const PipelineParallel& pipeline, const std::vector<std::vector<PacedPiece>>& stages,
-         std::int64_t micro_batches, const StageHabits& habits, const StageCosts& costs)
-      : pipeline_(pipeline), pieces_(stages), costs_(costs), micro_batches_(micro_batches) {
+         std::int64_t micro_batches, const StageHabits& habits, const StageCosts& costs,
+         std::vector<StageTraffic> traffic)
+      : pipeline_(pipeline),
+        pieces_(stages),
+        costs_(costs),
+        micro_batches_(micro_batches),
+        traffic_(std::move(traffic)) {
+    traffic_.resize(stages.size());
+    sent_.fill(std::vector<double>(stages.size(), 0));
     messages_.resize(static_cast<std::size_t>(2 * pipeline.pieces() * micro_batches));
     for (std::int64_t stage = 0; stage < pipeline.size; ++stage)
       acts_.push_back(acts_of(pipeline, stage, micro_batches, habits));
@@ -31,15 +40,21 @@ class Stages {
   double end() {
     take_turns(acts_, [this](std::int64_t stage, const StageAct& act) { return done(stage, act); });
     double end = 0;
-    for (const Stage& stage : stages_)
-      end = std::max({end, stage.device.clock.last(), stage.device.exchange});
+    for (std::size_t number = 0; number < stages_.size(); ++number) {
+      const Stage& stage = stages_[number];
+      const double last = std::max(stage.device.clock.last(), stage.device.exchange);
+      const StageTraffic& traffic = traffic_[number];
+      const double whole = traffic.in_backward ? stage.whole.value_or(last) : last;
+      end = std::max({end, last, whole + traffic.behind});
+    }
     return end;
   }
 
  private:
   struct Stage {
     PairClock device{};
-    std::vector<Message> open{};  // asked for or sent since the host last waited
+    std::vector<Message> open{};    // asked for or sent since the host last waited
+    std::optional<double> whole{};  // when the first gradients may be
   };
 
   Ends& ends_of(const Message& message) {
@@ -75,8 +90,13 @@ class Stages {
     stage.open.push_back(message);
     Ends& ends = ends_of(message);
     ends.*end = stage.device.clock.host;
-    if (ends.source > not_yet && ends.target > not_yet)
-      ends.there = std::max({ends.source, ends.made, ends.target});
+    if (ends.source == not_yet || ends.target == not_yet) return;
+    const std::int64_t from = source_of(pipeline_, message);
+    double& before = sent_[message.backward ? 1 : 0][static_cast<std::size_t>(from)];
+    const std::int64_t way = message.backward ? (from + pipeline_.size - 1) % pipeline_.size : from;
+    ends.there = before =
+        std::max({ends.source, ends.made, ends.target, before}) +
+        (costs_.messages.empty() ? 0 : costs_.messages[static_cast<std::size_t>(way)]);
   }
 
   bool settle(Stage& stage) {
@@ -105,22 +125,40 @@ class Stages {
     }
     PairClock& device = stage.device;
     device.clock.ready = std::max(device.clock.ready, there);
-    const auto piece_of = [&](const Turn& turn) -> const PacedPiece& {
-      return pieces_[number][static_cast<std::size_t>(turn.piece)];
-    };
-    const auto work_of = [&](const Turn& turn) {
-      return goes_back(turn.pass) ? piece_of(turn).back : piece_of(turn).ahead;
-    };
-    if (act.beside) {
-      Work both = work_of(act.turn);
-      both += work_of(*act.beside);
-      device.run_both(both);
-      return true;
-    }
-    const PacedPiece& piece = piece_of(act.turn);
-    device.exchange = std::max(device.exchange, device.clock.host) + work_of(act.turn).exchange;
-    device.clock = (goes_back(act.turn.pass) ? piece.backward : piece.forward)(device.clock);
+    const double ready = device.clock.ready;
+    take_turn(number, device, act);
+    mind_traffic(number, stage, act.turn, ready);
+    if (act.beside) mind_traffic(number, stage, *act.beside, ready);
     return true;
+  }
+
+  void take_turn(std::size_t number, PairClock& device, const StageAct& act) const {
+    if (act.beside) {
+      Work both = work_of(number, act.turn);
+      both += work_of(number, *act.beside);
+      device.run_both(both);
+      return;
+    }
+    const PacedPiece& piece = pieces_[number][static_cast<std::size_t>(act.turn.piece)];
+    device.exchange =
+        std::max(device.exchange, device.clock.host) + work_of(number, act.turn).exchange;
+    device.clock = (goes_back(act.turn.pass) ? piece.backward : piece.forward)(device.clock);
+  }
+
+  const Work& work_of(std::size_t number, const Turn& turn) const {
+    const PacedPiece& piece = pieces_[number][static_cast<std::size_t>(turn.piece)];
+    return goes_back(turn.pass) ? piece.back : piece.ahead;
+  }
+
+  // The last piece's first turn is not over before its parameters are there, and no gradient is
+  // whole before a turn of the last micro-batch begins.
+  void mind_traffic(std::size_t number, Stage& stage, const Turn& turn, double begun) const {
+    RankClock& clock = stage.device.clock;
+    if (goes_back(turn.pass)) {
+      if (turn.micro_batch + 1 == micro_batches_ && !stage.whole) stage.whole = begun;
+    } else if (turn.micro_batch == 0 && turn.piece + 1 == pipeline_.virtual_stages) {
+      clock.ready = std::max(clock.ready, traffic_[number].before);
+    }
   }
 
   const PipelineParallel& pipeline_;
@@ -129,7 +167,9 @@ class Stages {
   std::int64_t micro_batches_;
   std::vector<std::vector<StageAct>> acts_;  // [stage]
   std::vector<Stage> stages_;
-  std::vector<Ends> messages_;  // [backward][place that sends][micro-batch]
+  std::vector<StageTraffic> traffic_;
+  std::array<std::vector<double>, 2> sent_;  // [backward][stage]: when its last message was there
+  std::vector<Ends> messages_;               // [backward][place that sends][micro-batch]
 };
 
 }  // namespace
@@ -138,6 +178,7 @@ Work& Work::operator+=(const Work& more) {
   host += more.host;
   kernels += more.kernels;
   exchange += more.exchange;
+  operations += more.operations;
   return *this;
 }
 
@@ -236,8 +277,9 @@ double end_of_pairs(const PacedPiece& piece, std::int64_t micro_batches) {
 
 double end_of_turns(const PipelineParallel& pipeline,
                     const std::vector<std::vector<PacedPiece>>& stages, std::int64_t micro_batches,
-                    const StageHabits& habits, const StageCosts& costs) {
-  return Stages(pipeline, stages, micro_batches, habits, costs).end();
+                    const StageHabits& habits, const StageCosts& costs,
+                    std::vector<StageTraffic> traffic) {
+  return Stages(pipeline, stages, micro_batches, habits, costs, std::move(traffic)).end();
 }
 
 }  // namespace stepsim

@@ -55,7 +55,8 @@ class Pace {
 struct Work {
   double host = 0;
   double kernels = 0;
-  double exchange = 0;  // of tokens, on the stream for them
+  double exchange = 0;    // of tokens, on the stream for them
+  double operations = 0;  // that are written for it, to some ten per cent
 
   Work& operator+=(const Work& more);
 };
@@ -75,14 +76,22 @@ struct PacedPiece {
 };
 // This is what a stage does beside its turns, in seconds.
 struct StageCosts {
-  double post = 0;  // to ask for a message, or to send one
-  double sync = 0;  // to wait until all has arrived
+  double post = 0;                 // to ask for a message, or to send one
+  double sync = 0;                 // to wait until all has arrived
+  std::vector<double> messages{};  // on their way from each stage to the next, or back; empty: none
 };
-// When the last stage is done with its last turn, [stage][piece]; messages take no time. Only where
-// pieces go round the stages, and backward passes are whole.
+// These are seconds that the parameters and gradients of a stage are under way at the least.
+struct StageTraffic {
+  double before = 0;         // until the last piece has the parameters for its first micro-batch
+  double behind = 0;         // from where gradients may be whole
+  bool in_backward = false;  // that is, in the last micro-batch's passes; else behind all turns
+};
+// When the last stage is done with its last turn, [stage][piece], and with its traffic, [stage];
+// only where pieces go round the stages, and backward passes are whole.
 double end_of_turns(const PipelineParallel& pipeline,
                     const std::vector<std::vector<PacedPiece>>& stages, std::int64_t micro_batches,
-                    const StageHabits& habits, const StageCosts& costs);
+                    const StageHabits& habits, const StageCosts& costs,
+                    std::vector<StageTraffic> traffic = {});
 // Returns the same for one stage, each of whose passes forward runs beside the backward pass of the
 // one before.
 double end_of_pairs(const PacedPiece& piece, std::int64_t micro_batches);

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +27,18 @@ namespace stepsim {
 enum class PlanGoal : std::uint8_t { time, cost, memory, energy };
 inline constexpr auto plan_goal_names = words_through<PlanGoal::energy>();
 
+// No plan comes to this.
+inline constexpr double unreached = std::numeric_limits<double>::infinity();
+
+// This is how far a search is.
+struct SoFar {
+  std::optional<std::size_t> plan;  // the best of those that were replayed
+  double goal = unreached;          // that this one comes to
+  double least = unreached;         // no plan that is left comes below; 0: that is not known yet
+  std::size_t replayed = 0;
+  double seconds = 0;  // since it began
+};
+
 struct PlanSearch {
   Catalogue data;
   PlanGoal goal = PlanGoal::time;
@@ -34,6 +49,13 @@ struct PlanSearch {
   std::string journal{};      // where replayed plans are kept; empty: nowhere
   std::size_t workers = usual_workers();
   Progress progress{};  // of replays; how many there will be at most is known as they go on
+  // The search ends when so many seconds have passed since `begun`, with draws in the last quarter
+  // of them at most; 0: when no plan is left. It also ends when `interrupted` says so.
+  double within = 0;
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  double memory = 0;  // bytes of this process and its workers; 0: any
+  std::function<bool()> interrupted{};
+  std::function<void(const SoFar&)> tell{};  // after each replay, and once a second
 };
 
 struct FoundPlan {
@@ -54,8 +76,19 @@ struct Turning {
   std::optional<double> at;  // where in its range they are equal
 };
 
+// These plans could be neither replayed nor put aside.
+struct OpenPlans {
+  std::size_t plans = 0;
+  double least = 0;          // of the goal: no plan of these comes below
+  std::size_t too_dear = 0;  // of them: their replay needs more memory than a worker may take
+  bool interrupted = false;  // else time has ended the search
+};
+
 struct PlanAnswer {
   std::vector<FoundPlan> best;
+  double free = 0;          // share of a GPU's memory that these leave
+  std::uint32_t draws = 0;  // of the constants, that each of these has been through
+  OpenPlans open;
   std::optional<Turning> second;
   std::size_t plans = 0;
   std::size_t too_large = 0;  // put aside: cannot fit

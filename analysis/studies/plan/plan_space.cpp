@@ -68,9 +68,11 @@ bool is_open(const SizeAxis& axis, const Scenario& scenario) {
   return !axis.split || has_split(scenario, *axis.split);
 }
 
-// Embedding and head in the place of a layer each, where that comes out even.
-bool even_with_ends(std::int64_t layers, std::int64_t pieces) {
-  return pieces > 1 && (layers + 2) % pieces == 0;
+// Embedding and head in the place of a layer each, as in the layouts that recipes have. Returns
+// whether the pieces are so nearly alike: one in twenty of their layers may be missing.
+bool nearly_even(std::int64_t layers, std::int64_t pieces) {
+  const std::int64_t rows = layers + 2, most = (rows + pieces - 1) / pieces;
+  return pieces <= rows && 20 * rows >= 19 * most * pieces;
 }
 
 // Returns the layers of each piece; empty: as many as of any other.
@@ -78,10 +80,15 @@ std::vector<std::int64_t> layers_dealt(const Model& model, PipelineParallel pipe
   pipeline.layers.clear();
   const std::int64_t pieces = pipeline.pieces();
   if (model.layers % pieces == 0) return {};
-  if (!even_with_ends(model.layers, pieces)) return layers_of_pieces(model, pipeline);
-  std::vector<std::int64_t> layers(static_cast<std::size_t>(pieces), (model.layers + 2) / pieces);
+  if (pieces == 1 || !nearly_even(model.layers, pieces)) return layers_of_pieces(model, pipeline);
+  const std::int64_t most = (model.layers + 2 + pieces - 1) / pieces;
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(pieces), most);
   --layers.front();
   --layers.back();
+  // Those in the middle have one less: the ends hold more beside their layers.
+  const std::int64_t missing = most * pieces - model.layers - 2;
+  for (std::int64_t piece = 0; piece < missing; ++piece)
+    --layers[static_cast<std::size_t>((pieces - missing) / 2 + piece)];
   return layers;
 }
 
@@ -170,7 +177,7 @@ class Sizes {
   }
   void add_more_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
     const std::int64_t layers = scenario.model.layers, pieces = sizes.stages * sizes.pieces;
-    if (sizes.pieces > 1 && layers % pieces != 0 && !even_with_ends(layers, pieces)) return;
+    if (sizes.pieces > 1 && layers % pieces != 0 && !nearly_even(layers, pieces)) return;
     for_each(&PlanSizes::experts, sizes, holders_of_experts(scenario), [&] {
       const bool shared = sizes.experts > 1 && sizes.tensor > 1;
       std::vector<std::int64_t> tensor{1};
@@ -236,12 +243,14 @@ class Sizes {
   const Rules& rules_;
 };
 
-// Returns all combinations of what the stack's users choose among, less what somebody set.
+// Returns all combinations of what the stack's users choose among, less what somebody set; what is
+// chosen for experts, where ranks hold different ones.
 std::vector<std::vector<Setting>> choices_of(const StackChoices& choices,
-                                             std::span<const Setting> set) {
+                                             std::span<const Setting> set, bool sharing) {
   std::vector<std::vector<Setting>> all{{}};
   for (const auto& [key, values] : choices.keys) {
     if (values.empty() || is_set(set, key)) continue;
+    if (!sharing && key.starts_with("strategy.moe.")) continue;
     std::vector<std::vector<Setting>> more;
     for (const std::vector<Setting>& before : all)
       for (const std::string& value : values) {
@@ -294,9 +303,10 @@ void add_kinds(PlanSpace& space, const PlanQuestion& question) {
   for (const std::uint32_t count : nodes) {
     const std::int64_t ranks = std::int64_t{count} * space.asked.cluster.gpus_per_node();
     const std::vector<Setting> without = without_sizes(space.asked, ranks);
-    for (std::vector<Setting> chosen : choices_of(space.asked.stack.choices, question.settings)) {
-      if (!question.nodes.empty()) chosen.emplace_back("cluster.nodes", std::to_string(count));
-      for (const std::int64_t sharing : holders) {
+    for (const std::int64_t sharing : holders) {
+      for (std::vector<Setting> chosen :
+           choices_of(space.asked.stack.choices, question.settings, sharing > 1)) {
+        if (!question.nodes.empty()) chosen.emplace_back("cluster.nodes", std::to_string(count));
         try {
           space.kinds.push_back(
               {chosen, load_kind(question, chosen, without, sharing), sharing > 1, {}});
@@ -410,7 +420,7 @@ bool varies(const PlanSpace& space, const std::string& key) {
 
 // Returns whether a plan leaves this as plain as the job that was asked about has it.
 bool stays_off(const PlanSpace& space, const std::string& key, const std::string& value) {
-  if (value != "none" && value != "false") return false;
+  if (value != "none" && value != "false" && value != "all_to_all") return false;
   const std::vector<ResolvedKey> keys = resolved_keys(space.asked);
   const auto own = std::ranges::find(keys, key, &ResolvedKey::path);
   return own == keys.end() || own->value == value;

@@ -209,6 +209,11 @@ ByCause<double> summed_over_step(const StepInput& input, const SumOfProgram& sum
   return all;
 }
 
+std::int64_t micro_batches_written(const StepInput& input) {
+  const auto few = first_try(input, fewest(input));
+  return few ? 2 * few->batches - few->round : input.job.accumulation;
+}
+
 std::size_t count_operations(const StepInput& input) {
   RankPart rank = rank_part(input);
   StepProgram program = prepare_step(rank, Folding::automatic);

@@ -37,6 +37,9 @@ StepProgram step_for_memory(const StepInput& input, Written written = Written::m
 using SumOfProgram = std::function<ByCause<double>(const StepProgram&)>;
 ByCause<double> summed_over_step(const StepInput& input, const SumOfProgram& sum);
 
+// Returns how many micro-batches a replay writes where they soon repeat themselves.
+std::int64_t micro_batches_written(const StepInput& input);
+
 // Returns how many operations the step is, without replaying it.
 std::size_t count_operations(const StepInput& input);
 

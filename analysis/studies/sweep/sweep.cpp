@@ -124,6 +124,9 @@ Outcome answer_to(const SweepQuestion& question, const std::vector<Setting>& set
   return outcome;
 }
 
+// This is thrown where workers are waited for, and ends them.
+struct SweepStopped {};
+
 }  // namespace
 
 SweepRun::SweepRun(SweepQuestion question, std::vector<SweepValues> points,
@@ -138,31 +141,44 @@ SweepRun::SweepRun(SweepQuestion question, std::vector<SweepValues> points,
   known_ = journal_->finished();
 }
 
-void SweepRun::answer(std::span<const std::size_t> points) {
+void SweepRun::answer(std::span<const std::size_t> points, double memory) {
   std::vector<std::size_t> open;
   for (const std::size_t point : points)
     if (!known_.contains(point)) open.push_back(point);
   std::size_t answered = points.size() - open.size();
+  const auto workers = static_cast<double>(std::min(question_.workers, open.size()));
   const auto report = [&] {
     if (question_.progress) question_.progress(answered, points.size());
   };
   const auto task = [&](std::size_t i) {
+    if (memory > 0) limit_worker(memory / workers);
     return answer_to(question_, settings_of(question_.plan, points_[open[i]]));
+  };
+  const auto stop_if_told = [&] {
+    if (question_.stop && question_.stop()) throw SweepStopped();
   };
   const auto done = [&](std::size_t i, const WorkerOutcome<Outcome>& said) {
     if (!said.answer && !said.died) throw UserError(said.error);
-    const Outcome outcome = said.answer ? *said.answer : impossible(said.error);
-    if (journal_ && said.answer) journal_->add(open[i], outcome);
-    frame_.unanswered += said.answer ? 0 : 1;
-    known_.emplace(open[i], outcome);
+    if (!said.no_memory || memory == 0) {
+      const Outcome outcome = said.answer ? *said.answer : impossible(said.error);
+      if (journal_ && said.answer) journal_->add(open[i], outcome);
+      frame_.unanswered += said.answer ? 0 : 1;
+      known_.emplace(open[i], outcome);
+      if (question_.heard) question_.heard(open[i], outcome);
+    }
     ++answered;
     report();
+    stop_if_told();
   };
   report();
-  const auto sync = [&] {
+  const auto now_and_then = [&] {
     if (journal_) journal_->sync_if_due();
+    stop_if_told();
   };
-  outcomes_in_workers(open.size(), question_.workers, task, done, sync);
+  try {
+    outcomes_in_workers(open.size(), question_.workers, task, done, now_and_then);
+  } catch (const SweepStopped&) {  // the workers have ended
+  }
 }
 
 const Outcome& SweepRun::outcome(std::size_t point) const {

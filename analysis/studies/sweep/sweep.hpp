@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,6 +30,8 @@ struct SweepQuestion {
   std::uint32_t samples = 0;  // draws of the constants behind an interval for each point
   std::size_t workers = usual_workers();
   Progress progress{};
+  std::function<void(std::size_t point, const Outcome&)> heard{};  // of each that was computed
+  std::function<bool()> stop{};  // asked once a second at least: whether to give up what is left
 };
 
 // Points of a sweep that are asked for bit by bit. `files` were read beside the scenario.
@@ -37,9 +40,12 @@ class SweepRun {
   SweepRun(SweepQuestion question, std::vector<SweepValues> points,
            const std::set<std::string>& files);
 
-  // Evaluates the points in workers; those that are known already are not computed again.
-  void answer(std::span<const std::size_t> points);
-  const Outcome& outcome(std::size_t point) const;  // that was answered
+  // Evaluates the points in workers; those that are known already are not computed again. Where it
+  // was told to stop, some stay unknown, and so do those that take more memory than the workers may
+  // together: so many bytes beside what they begin with; 0: any.
+  void answer(std::span<const std::size_t> points, double memory = 0);
+  bool knows(std::size_t point) const { return known_.contains(point); }
+  const Outcome& outcome(std::size_t point) const;  // that is known
   SweepTable table(std::span<const std::size_t> points) const;
 
  private:

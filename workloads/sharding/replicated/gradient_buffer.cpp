@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "workloads/sharding/replicated/replicated.hpp"
 #include "workloads/sharding/states.hpp"
 
 namespace stepsim {
@@ -34,19 +35,17 @@ void GradientBuffer::after(std::size_t visit, bool last_micro_batch) {
     add(*now.unit, last_micro_batch);
 }
 
-// The product for the weights reads and writes the buffer instead of writing a gradient of its own.
-// The embedding has one, and the head makes room for one.
+// The embedding has a gradient of its own, and the head makes room for one.
 void GradientBuffer::add(const Unit& unit, bool last_micro_batch) {
   const StepInput& input = writer_.input();
   const double own =
       unit.kind == TensorClass::embedding ? writer_.number_bytes() * unit.elements() : 0;
   writer_.allocate(writer_.last_compute(), Held::gradients, own);
-  const double more = 2 * gradient_bytes(input.strategy) - writer_.number_bytes();
   const auto tensors = static_cast<double>(unit.tensors.size());
   writer_.host(writer_.scaled(tensors * input.stack.host.shard_tensor.value), Cause::module_hooks,
                "gradient_hook");
-  writer_.run({{"accumulate", KernelClass::memory, 0, more * unit.elements(), 0}}, true,
-              Cause::gradient_reduce, "accumulate");
+  writer_.run(Distributed::gradient_kernels(input, unit), true, Cause::gradient_reduce,
+              "accumulate");
   writer_.release(writer_.last_compute(), Held::gradients, own);
   if (!last_micro_batch) return;
   GradientBucket& bucket = buckets_.of(unit);

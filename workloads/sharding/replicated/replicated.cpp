@@ -109,6 +109,12 @@ SchemeFacts Distributed::facts(const Strategy& strategy) {
   return facts;
 }
 
+// The product for the weights reads and writes the buffer instead of writing a gradient of its own.
+std::vector<KernelRow> Distributed::gradient_kernels(const StepInput& input, const Unit& unit) {
+  const double more = 2 * gradient_bytes(input.strategy) - input.strategy.precision.numbers;
+  return {{"accumulate", KernelClass::memory, 0, more * unit.elements(), 0}};
+}
+
 // Gradients come and go within a step, but for the one buffer that accumulates them in fp32.
 void Replicated::hold(Holdings& holdings, const RankPart& rank) {
   const Strategy& s = rank.input.strategy;

@@ -12,6 +12,7 @@ namespace stepsim {
 struct Replicated {
   using Schedule = ReducedBuckets;
   static SchemeFacts facts(const Strategy& strategy);
+  static std::vector<KernelRow> gradient_kernels(const StepInput&, const Unit&) { return {}; }
   static void hold(Holdings& holdings, const RankPart& rank);
   static void set_up(Setup& setup);
   static double gradients_at_update(const RankPart& rank);
@@ -21,6 +22,7 @@ struct Replicated {
 struct Distributed {
   using Schedule = GradientBuffer;
   static SchemeFacts facts(const Strategy& strategy);
+  static std::vector<KernelRow> gradient_kernels(const StepInput& input, const Unit& unit);
   static void hold(Holdings& holdings, const RankPart& rank) { Replicated::hold(holdings, rank); }
   static void set_up(Setup& setup) { Replicated::set_up(setup); }
   static double gradients_at_update(const RankPart& rank) {

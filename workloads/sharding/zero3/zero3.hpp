@@ -9,6 +9,7 @@ namespace stepsim {
 struct Zero3 {
   using Schedule = Zero3Schedule;
   static SchemeFacts facts(const Strategy& strategy);
+  static std::vector<KernelRow> gradient_kernels(const StepInput&, const Unit&) { return {}; }
   static void hold(Holdings& holdings, const RankPart& rank);
   static void set_up(Setup& setup);
   // They are always there.
