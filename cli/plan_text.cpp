@@ -128,7 +128,7 @@ std::string counts_text(const PlanAnswer& answer) {
 // Says what a search that was cut short has left open, and how much better that could be.
 std::string open_text(const PlanSearch& search, const PlanAnswer& answer) {
   const OpenPlans& open = answer.open;
-  const std::string draws =
+  std::string draws =
       !answer.best.empty() && answer.draws < search.samples
           ? fmt::format("For {} of {} draws of the constants there was time and memory.",
                         answer.draws, search.samples)

@@ -157,8 +157,9 @@ std::optional<PlayedBy> fastest_again(const Catalogue& data, const SweepTable& t
   if (!report.fastest) return std::nullopt;
   const SweepRow& row = table.rows[*report.fastest];
   std::vector<Setting> settings = table.fixed;
+  // An empty value: this point leaves the key as it is in the scenario.
   for (std::size_t i = 0; i < table.keys.size(); ++i)
-    settings.emplace_back(table.keys[i], row.values[i]);
+    if (!row.values[i].empty()) settings.emplace_back(table.keys[i], row.values[i]);
   return play_again(data, table.source, settings, *row.outcome.of("step_time"), player);
 }
 

@@ -9,6 +9,9 @@ cli("sweep" ARGS ${small_sweep}
 cli("sweep as JSON" ARGS ${small_sweep} --json
   KEYS points/0/job.micro_batch points/0/strategy.zero points/3/feasible points/0/reason points/0/step_time_s
        points/0/bottleneck fastest cheapest front/0 scalings what_ifs)
+cli("the best point of a list may leave a key out" ARGS sweep @WORK@/leaves-out.yaml
+  SHELL "printf 'scenario: llama32-3b-sft-zero3\\nlist:\\n  - {strategy.checkpointing: none, job.micro_batch: 1}\\n  - {strategy.checkpointing: full, strategy.optimizer: adamw}\\n' >@WORK@/leaves-out.yaml; \"$@\""
+  OUTPUT "2 points, 2 of them can run.*fastest ")
 cli("sweep as CSV" ARGS ${small_sweep} --csv OUTPUT "^job.micro_batch,strategy.zero,feasible,reason,bottleneck,gpus,step_time_s,")
 cli("sweep over machine sizes" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --vary cluster.nodes=1:4:*2
   OUTPUT "efficiency.*100 %.*from 8 to 32 GPUs .*weak scaling")

@@ -37,7 +37,8 @@ std::optional<std::string> find_where_entered(const ShellScript& read, const std
     if (command.words.size() != 2 || command.words[0].text != "cd") continue;
     std::string folder = std::filesystem::path(command.words[1].text).relative_path().string();
     while (!folder.empty()) {
-      if (auto file = find_in_repository(read.file, folder + "/" + said)) return file;
+      if (auto file = find_in_repository(read.file, fmt::format("{}/{}", folder, said)))
+        return file;
       const std::size_t slash = folder.find('/');
       folder = slash == std::string::npos ? "" : folder.substr(slash + 1);
     }
