@@ -365,7 +365,8 @@ StageTraffic LeastSteps::traffic_of(const StepInput& input, const Passes& all) {
   const double gather = shared(Collective::all_gather, s.precision.numbers);
   const double reduce = shared(Collective::reduce_scatter, gradient_bytes(s));
   if (s.distributed.overlap_gather) return {gather, reduce, s.distributed.overlap_reduce};
-  return {0, gather + reduce, false};
+  // All gradients may be there by the end of the backward pass; parameters come behind the update.
+  return {0, gather + (s.distributed.overlap_reduce ? 0 : reduce), false};
 }
 
 // Returns the stages that may hold most: an earlier one has more under way, unless layers of
