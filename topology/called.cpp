@@ -195,10 +195,11 @@ void settle_machine(const Catalogue& data, std::uint32_t all, ClusterChoice& cho
   else if (each == 0 && is_on(data, node_shelf, choice.name))
     each = digits_in(open_entry(data, node_shelf, choice.name).peek("parts.gpu").value_or("0"));
   if (each == 0) return;  // refused for its name
-  if (!choice.nodes) choice.nodes = all <= each ? 1 : all / each;
-  if (*choice.nodes > most_nodes)
+  const std::uint32_t nodes = all <= each ? 1 : all / each;
+  if (!choice.nodes && nodes > most_nodes)
     throw UserError(fmt::format("{} GPUs are {} nodes of {} ({}); expected at most {} nodes", all,
-                                *choice.nodes, each, choice.name, most_nodes));
+                                nodes, each, choice.name, most_nodes));
+  if (!choice.nodes) choice.nodes = nodes;
   const std::uint32_t of_node = all / *choice.nodes;
   if (of_node * *choice.nodes != all || of_node > each)
     throw UserError(fmt::format("{} GPUs are no whole number of nodes of {} ({}): {} or {}", all,

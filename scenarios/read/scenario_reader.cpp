@@ -417,6 +417,11 @@ Scenario read_scenario(const Catalogue& data, Document document, const MaybeDraw
     scenario.model =
         read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
   load_named(data, root, names, found, {draw, {}, stack}, scenario);
+  // What is kept of so many ranks takes 6 GB.
+  constexpr std::uint32_t most_gpus = 1 << 17;
+  if (found.cluster && scenario.cluster.ranks() > most_gpus)
+    cluster.problem("nodes", fmt::format("makes {} GPUs; expected at most {}",
+                                         scenario.cluster.ranks(), most_gpus));
   set_head(scenario.job, scenario.model);
   const bool grpo = scenario.job.method == Method::grpo;
   const std::string optimizer = scenario.strategy.optimizer.name;

@@ -71,6 +71,7 @@ TEST_CASE("a card becomes the smallest node that has so many", "[topology]") {
   CHECK(machine("aws-p5", 32) == "4 x aws-p5");
   CHECK_THROWS_WITH(machine("h100-8", 12),
                     Catch::Contains("12 GPUs are no whole number of nodes of 8 (h100-8): 8 or 16"));
+  CHECK_THROWS_WITH(machine("a6000-1", 8388608), Catch::Contains("expected at most 8192 nodes"));
 }
 
 TEST_CASE("machines that are not modelled are named, with what is near", "[topology]") {
