@@ -121,6 +121,17 @@ TEST_CASE("parts that fail add up, and a switch takes its nodes along", "[goodpu
   CHECK(course.breaks[1].nodes == 32);
 }
 
+TEST_CASE("a job of very many failures takes what its shares say", "[goodput]") {
+  JobCourse job = failing(day);
+  job.interval = 30;
+  job.steps = 4000 * 24 * 60.0;
+  const Goodput played = goodput_of(job);
+  job.steps *= 2;
+  const Goodput told = goodput_of(job);
+  CHECK(told.wall.value == Approx(2 * played.wall.value).epsilon(0.01));
+  CHECK(told.failures == Approx(2 * played.failures).epsilon(0.02));
+}
+
 TEST_CASE("what fails all the time is refused, not played for ever", "[goodput]") {
   JobCourse job = failing(10);
   job.steps = 1000;

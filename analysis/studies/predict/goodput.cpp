@@ -16,7 +16,10 @@ namespace {
 
 constexpr double no_end = std::numeric_limits<double>::infinity();
 constexpr int failures_played = 2000;  // of a job without end, or of all jobs together
-constexpr int fewest_jobs = 100, most_jobs = 1000;
+constexpr int least_jobs = 10, fewest_jobs = 100, most_jobs = 1000;
+constexpr double failures_of_an_interval = 2e5;
+// A job that fails more often goes on as it began: its shares are those of one without end.
+constexpr double failures_of_a_job = 5000;
 
 struct Times {
   double useful = 0, saving = 0, lost = 0, down = 0, waiting = 0, slower = 0;
@@ -169,17 +172,35 @@ class Play {
   Times spent_;
 };
 
+[[noreturn]] void throw_hopeless(const JobCourse& job, double between) {
+  throw UserError(fmt::format(
+      "job.failures: something fails once in {}, which leaves no time for a step of {}, a "
+      "checkpoint of {} and a restart of {}",
+      to_text(Seconds{between}), to_text(Seconds{job.step}), to_text(Seconds{job.save}),
+      to_text(Seconds{job.restart})));
+}
+
+// Returns how often a job fails until it ends, about: each failure is played.
+double failures_expected(const JobCourse& job, double interval, double between) {
+  const double work = interval * job.step, cycle = work + job.save;
+  const double pieces = job.steps > 0 ? job.steps * job.step / work : 1;
+  return pieces * std::expm1(cycle / between) * std::exp(job.restart / between);
+}
+
 struct Played {
   Goodput mean;
   std::vector<double> walls;
 };
 
 Played played(const JobCourse& job, std::int64_t interval, double between) {
-  const double length = job.steps * job.step;
-  const int jobs = job.steps > 0
-                       ? static_cast<int>(std::clamp(failures_played * between / length,
-                                                     double{fewest_jobs}, double{most_jobs}))
-                       : 1;
+  const double expected = failures_expected(job, static_cast<double>(interval), between);
+  // A job that fails often is much like any other.
+  const double fewest =
+      std::clamp(failures_of_an_interval / expected, double{least_jobs}, double{fewest_jobs});
+  const int jobs =
+      job.steps > 0
+          ? static_cast<int>(std::clamp(failures_played / expected, fewest, double{most_jobs}))
+          : 1;
   Times sum;
   Played found;
   found.walls.reserve(static_cast<std::size_t>(jobs));
@@ -202,21 +223,6 @@ Played played(const JobCourse& job, std::int64_t interval, double between) {
                 .between = between};
   if (job.steps > 0) found.mean.wall = {all / jobs};
   return found;
-}
-
-[[noreturn]] void throw_hopeless(const JobCourse& job, double between) {
-  throw UserError(fmt::format(
-      "job.failures: something fails once in {}, which leaves no time for a step of {}, a "
-      "checkpoint of {} and a restart of {}",
-      to_text(Seconds{between}), to_text(Seconds{job.step}), to_text(Seconds{job.save}),
-      to_text(Seconds{job.restart})));
-}
-
-// Returns how often a job fails until it ends, about: each failure is played.
-double failures_expected(const JobCourse& job, double interval, double between) {
-  const double work = interval * job.step, cycle = work + job.save;
-  const double pieces = job.steps > 0 ? job.steps * job.step / work : 1;
-  return pieces * std::expm1(cycle / between) * std::exp(job.restart / between);
 }
 
 }  // namespace
@@ -248,9 +254,17 @@ Goodput goodput_of(const JobCourse& job) {
   double rate = 0;
   for (const Break& each : job.breaks) rate += 1 / each.between;
   if (rate <= 0 || job.step <= 0) return {};
-  const double between = 1 / rate;
+  const double between = 1 / rate, length = job.steps * job.step;
+  if (length > failures_of_a_job * between) {
+    JobCourse endless = job;
+    endless.steps = 0;
+    Goodput found = goodput_of(endless);
+    found.wall = found.low = found.high = {length / found.useful};
+    found.failures = found.wall.value / between;
+    return found;
+  }
   Played best;
-  constexpr double most_failures = 1e6;
+  constexpr double most_failures = 2e4;
   const auto hopeless = [&](double interval) {
     return failures_expected(job, interval, between) > most_failures;
   };
