@@ -389,6 +389,13 @@ void let_settings_stand(const Catalogue& data, Document& document,
                fmt::format("[{}]", fmt::join(keys, ", ")));
 }
 
+void check_size(const Table& table, const Found& found, const Cluster& cluster) {
+  constexpr std::uint32_t most_gpus = 1 << 17;  // what is kept of so many ranks takes 6 GB
+  if (found.cluster && cluster.ranks() > most_gpus)
+    table.problem("nodes",
+                  fmt::format("makes {} GPUs; expected at most {}", cluster.ranks(), most_gpus));
+}
+
 Scenario read_scenario(const Catalogue& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack) {
   Scenario scenario;
@@ -417,11 +424,7 @@ Scenario read_scenario(const Catalogue& data, Document document, const MaybeDraw
     scenario.model =
         read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
   load_named(data, root, names, found, {draw, {}, stack}, scenario);
-  // What is kept of so many ranks takes 6 GB.
-  constexpr std::uint32_t most_gpus = 1 << 17;
-  if (found.cluster && scenario.cluster.ranks() > most_gpus)
-    cluster.problem("nodes", fmt::format("makes {} GPUs; expected at most {}",
-                                         scenario.cluster.ranks(), most_gpus));
+  check_size(cluster, found, scenario.cluster);
   set_head(scenario.job, scenario.model);
   const bool grpo = scenario.job.method == Method::grpo;
   const std::string optimizer = scenario.strategy.optimizer.name;
