@@ -90,7 +90,10 @@ bool holds_words(const std::string& answer, std::string_view words) {
   return answer.find(words) != std::string::npos;
 }
 
-constexpr const char* four_times = R"({"key": "job.gradient_accumulation", "value": "4"})";
+// Three slow GPUs tell ranks apart, and a step of so many micro-batches takes seconds.
+constexpr const char* long_question =
+    R"({"key": "job.gradient_accumulation", "value": "48"}, {"key": "cluster.slow_gpus", )"
+    R"("value": "[{rank: 0, speed: 0.5}, {rank: 1, speed: 0.6}, {rank: 2, speed: 0.7}]"})";
 constexpr const char* eight_times = R"({"key": "job.gradient_accumulation", "value": "8"})";
 constexpr const char* small_model = R"({"key": "model", "value": "llama-3.2-1b"})";
 
@@ -99,7 +102,7 @@ constexpr const char* small_model = R"({"key": "model", "value": "llama-3.2-1b"}
 TEST_CASE("a question that takes long waits for its turn, and is told when that is too long",
           "[cli]") {
   const ServedPage page({.long_ones = 1, .waiting = std::chrono::milliseconds(300)});
-  const int first = page.ask(four_times), second = page.ask(four_times);
+  const int first = page.ask(long_question), second = page.ask(long_question);
   // Neither of them keeps a short one waiting.
   CHECK(holds_words(ServedPage::answer(page.ask(small_model)), "HTTP/1.1 200 OK\r\n"));
   const std::array answers{ServedPage::answer(first), ServedPage::answer(second)};
