@@ -40,7 +40,7 @@ std::string plain(double value) {
   return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
-// So much of the job is had for the money that there is.
+// Holds how much of the job the money buys.
 struct Bought {
   double gpu_hours = 0, steps = 0, tokens = 0;
   Seconds time{};

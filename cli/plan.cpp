@@ -360,7 +360,7 @@ int plan_command(const CommandLine& line) {
         plan_answer_text(space, search, answer, rates), batches_text(space, batches),
         fits || answer.open.plans > 0 ? "" : more_nodes_text(question, space, search),
         notes_text(space.asked), played ? "\nthe first plan: " + to_text(*played) + "\n" : "");
-  // What is left open is gone on with from the journal.
+  // The journal stays where plans are left open: the same command goes on from it.
   const std::string done = answer.open.plans > 0 ? "" : search.journal;
   return finish_sweep(done, answer.table, fits ? exit_code::yes : exit_code::no);
 }

@@ -34,7 +34,7 @@ std::string time_left(const Begin& begin, std::size_t done, std::size_t of) {
   return fmt::format(", {} left", to_text(Seconds{each * static_cast<double>(of - done)}));
 }
 
-// Of whoever listens instead of looking.
+// Belongs to a program that listens instead of a person who looks.
 int progress_listener = -1;
 
 void tell_listener(std::string_view what, std::size_t done, std::size_t of) {

@@ -30,7 +30,7 @@ std::span<const Tool> all_tools();
 // Throws UserError, with the nearest name.
 const Tool& tool_of(std::string_view name);
 
-// What a client is told of a tool.
+// Holds what a client is told of a tool.
 struct ToolUsage {
   std::string summary;  // in a sentence or two
   std::string schema;   // JSON Schema of its arguments
@@ -55,7 +55,7 @@ bool is_within(const std::filesystem::path& path, std::span<const std::string> f
 // Looks at the words of YAML, too. A backslash could write any other letter, so none is taken.
 bool names_path_outside(std::span<const std::string> folders, std::string_view value);
 
-// What a command printed.
+// Holds what a command printed.
 struct Printed {
   int code = 0;
   std::string out{}, err{};

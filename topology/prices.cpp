@@ -25,7 +25,8 @@ std::string date_at(const Table& table, std::string_view key) {
   return date;
 }
 
-// Of offers of one GPU those of as many as a node has go first, then the cheapest.
+// Returns whether an offer goes before another: one of as many GPUs as a node has, then the
+// cheaper.
 bool goes_before(const Price& one, const Price& other, std::uint32_t gpus) {
   const bool fits = one.gpus == gpus, other_fits = other.gpus == gpus;
   return fits != other_fits ? fits : one.rate < other.rate;

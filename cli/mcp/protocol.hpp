@@ -20,7 +20,7 @@ struct McpCall {
   bool full = false;  // JSON instead of a short text
 };
 
-// What a line comes to.
+// Says what is to be done about a line.
 struct McpHeard {
   std::string reply{};            // to be said at once
   std::optional<McpCall> call{};  // to be computed
@@ -39,7 +39,7 @@ std::string failed_line(const McpCall& call, std::string_view why);
 // is done than `last`, as in a further round of the same work.
 std::string progress_line(const McpCall& call, std::string_view told, double& last);
 
-// What a short answer may have, in bytes.
+// A short answer has at most so many bytes.
 inline constexpr std::size_t longest_short_answer = 1999;
 
 }  // namespace stepsim

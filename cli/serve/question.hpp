@@ -26,7 +26,7 @@ struct Question {
 // problem.
 Question read_question(std::string_view json);
 
-// What a program asks a route of: files, and the words of a command.
+// Holds what a program asks of a route: files, and the words of a command.
 struct ToolQuestion {
   std::vector<PostedFile> files{};
   std::vector<std::string> words{};

@@ -64,7 +64,7 @@ std::string host_of(const std::string& address) {
   return address.find(':') == std::string::npos ? address : fmt::format("[{}]", address);
 }
 
-// Where browsers find it.
+// Returns where browsers find it.
 std::string link_of(const Serving& serving, const std::string& address, std::uint16_t port) {
   const std::string place = serving.origin.empty()
                                 ? fmt::format("http://{}:{}", host_of(address), port)

@@ -67,7 +67,7 @@ bool comes_again(const StepInput& input) {
   return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
 }
 
-// What runs behind the backward pass of a unit for its gradients.
+// Returns the kernels that run behind the backward pass of a unit for its gradients.
 std::vector<KernelRow> kernels_of_gradients(const StepInput& input, const Unit& unit) {
   if (unit.tensors.empty() || !unit.trained) return {};
   return with_scheme(input.strategy, [&]<Scheme S>() { return S::gradient_kernels(input, unit); });

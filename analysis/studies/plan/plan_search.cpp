@@ -36,7 +36,7 @@ class Best {
     return all_.empty() ? std::nullopt : std::optional(all_.begin()->second);
   }
   double least() const { return all_.empty() ? unreached : all_.begin()->first.front(); }
-  // What does not come below is not among the best.
+  // A plan that does not come below is not among the best.
   double worst() const {
     return all_.size() < most_ ? unreached : std::prev(all_.end())->first.front();
   }
@@ -119,7 +119,7 @@ class SearchOfPlans {
     return question;
   }
 
-  // Of many plans a few are bounded and replayed before all of them are, so that there is an answer
+  // A few of many plans are bounded and replayed before the others, so that there is an answer
   // soon.
   void find_bounds(double share) {
     std::vector<std::size_t> all(space_.plans.size());
@@ -181,7 +181,7 @@ class SearchOfPlans {
         batch_.push_back(*plan);
       if (batch_.size() == replays_at_once) break;
     }
-    // What is soon replayed may be the first that fits.
+    // A plan that is soon replayed may be the first that fits.
     std::ranges::sort(batch_, {}, [this](std::size_t plan) { return bounds_.cost(plan); });
     return !batch_.empty();
   }

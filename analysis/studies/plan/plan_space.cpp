@@ -85,7 +85,7 @@ std::vector<std::int64_t> layers_dealt(const Model& model, PipelineParallel pipe
   std::vector<std::int64_t> layers(static_cast<std::size_t>(pieces), most);
   --layers.front();
   --layers.back();
-  // Those in the middle have one less: the ends hold more beside their layers.
+  // Stages in the middle have one less: the ends hold more beside their layers.
   const std::int64_t missing = most * pieces - model.layers - 2;
   for (std::int64_t piece = 0; piece < missing; ++piece)
     --layers[static_cast<std::size_t>((pieces - missing) / 2 + piece)];

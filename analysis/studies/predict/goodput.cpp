@@ -138,7 +138,7 @@ class Play {
     draw();
   }
 
-  // Nothing fails of what waits.
+  // A job that waits cannot fail: its next failure comes later by as long as it waits.
   void wait_until(double time) {
     spent_.waiting += time - now_;
     next_ += time - now_;

@@ -199,7 +199,7 @@ void refuse_diffusion(const Catalogue& data, const std::string& file) {
   constexpr std::uintmax_t longest = 1U << 20U;
   std::error_code failed;
   if (const auto size = std::filesystem::file_size(file, failed); failed || size > longest) return;
-  // What is longer than people write is data: images of a notebook.
+  // A line that is longer than people write is data: images of a notebook.
   constexpr std::size_t longest_line = 2000;
   const std::string whole = read_text(file);
   std::string text;

@@ -161,7 +161,7 @@ class Evaluation {
   std::optional<PythonValue> from_hydra(const PythonTokens& decorator);
 
   static PythonValue value_given(const std::string& text);
-  // What who starts the file says for an argument of it.
+  // Holds what the starter of a file says for an argument of it.
   std::optional<PythonValue> started_with(const std::string& argument) const;
 
   // Returns what a name is at a place: the last assignment before it that runs; of those that may

@@ -294,7 +294,7 @@ class ShapeReader {
     return static_cast<int>(shape_.guards.size()) - 1;
   }
 
-  // What stands behind `if C: return` runs where C does not hold.
+  // Code behind `if C: return` runs where C does not hold.
   void close() {
     const Open inner = open_.back();
     open_.pop_back();

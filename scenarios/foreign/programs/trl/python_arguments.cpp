@@ -141,7 +141,7 @@ bool PythonArguments::is_settings(const std::string& name) const {
   return false;
 }
 
-// Of several settings those of the trainer that is taken count: what its `args` are, else what
+// Keeps, of several settings, those of the trainer that is taken: what its `args` are, else what
 // stands in its function, else in its class.
 void PythonArguments::keep_own_settings(std::vector<PythonCall>& calls) const {
   const auto trains = std::ranges::find_if(calls, [&](const PythonCall& call) {
@@ -203,7 +203,7 @@ void PythonArguments::find_live_scopes() {
     }
     for (const PythonClass& type : file_.classes)
       if (named.contains(type.name)) named.insert(type.bases.begin(), type.bases.end());
-    // What is called may be a method of another class, or another module's function, of this name.
+    // The call may be of a method of another class, or another module's function, of this name.
     const auto own_too = [&](const PythonScope& each) {
       return std::ranges::any_of(file_.scopes, [&](const PythonScope& other) {
         return other.module == 0 && other.of.empty() && other.name == each.name;
@@ -390,7 +390,7 @@ void PythonArguments::add_keywords(const PythonCall& call, const std::string& fr
   }
 }
 
-// Of f(**settings) those that are set one by one: settings["dtype"] = ...
+// Adds to f(**settings) those that are set one by one: settings["dtype"] = ...
 void PythonArguments::add_items(const PythonCall& call, const PythonCall::Keyword& keyword,
                                 const std::string& front, const std::vector<std::string>& wanted) {
   if (keyword.value.size() != 1 || keyword.value[0].kind != PythonKind::name) return;

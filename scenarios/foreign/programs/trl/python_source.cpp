@@ -99,7 +99,7 @@ std::string processes_of(const PythonQuestion& question, const std::optional<Lau
   return accelerate.gpus.gpus > 0 ? std::to_string(accelerate.gpus.gpus) : "";
 }
 
-// What parse_json_file of a parser reads is what the command line would say.
+// A file that parse_json_file of a parser reads says what the command line would say.
 void add_parsed_arguments(PythonFile& file) {
   if (!file.settings_file) return;
   for (const PythonCall& call : calls_in(file, [](const std::string& name) {

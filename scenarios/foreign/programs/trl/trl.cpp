@@ -53,7 +53,7 @@ void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   }
 }
 
-// Who runs a training: TRL, the trainer of transformers, a loop of one's own,
+// Names who runs a training: TRL, the trainer of transformers, a loop of one's own,
 // sentence-transformers.
 struct Runner {
   std::string_view name = "TRL", stacks = "stacks", stacks_with_liger = "stacks_with_liger";
