@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <limits>
 
 #include "analysis/studies/predict/bandwidth.hpp"
@@ -18,51 +17,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array collective_option_specs{
-    OptionSpec{"cluster", "NAME", "a cluster or node of the catalogue"},
-    nodes_option,
-    network_option,
-    platform_option,
-    placement_option,
-    OptionSpec{"ranks", "LIST", "members of the group, such as 0,1 or 0-7,16 (default all)"},
-    OptionSpec{"sizes", "LIST", "A:B doubles from A to B; else 1MiB,1GiB (default 64KiB:4GiB)"},
-    OptionSpec{"algorithm", "NAME",
-               "ring, direct, tree, hierarchical, nvls, nvls_tree (default: the cheapest that the "
-               "library considers)"},
-    OptionSpec{"protocol", "NAME", "ll or simple (default: the cheapest)"},
-    OptionSpec{"detail", "LEVEL", "fluid or stepped (default fluid)"},
-    OptionSpec{"fold", "MODE",
-               "auto or off: simulate one of what is alike, or everything (default auto)"},
-    engine_option,
-    cfg_option,
-    OptionSpec{"budget", "N",
-               "operations that it may cost; what takes more is refused beforehand (default "
-               "50000000)"},
-    OptionSpec{
-        "compare", "FILE",
-        "hold measured rows against predictions: what nccl-tests or rccl-tests printed, or a CSV "
-        "table, of which NAME and --cluster pick rows; notes about rows are read from "
-        "FILE-notes.csv beside it"},
-    OptionSpec{"output", "FILE", "write the replay as an HDF5 trace", 'o'},
-    OptionSpec{"json", "", "print JSON"},
-};
-
-constexpr Usage collective_usage{
-    "stepsim collective NAME --cluster C [options]\n"
-    "       stepsim collective [NAME] --compare FILE [--cluster C] [--json]",
-    "Replays a collective (all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, "
-    "send_recv) or a copy between host memory and GPU (h2d, d2h) for a range of message sizes and "
-    "prints what nccl-tests would print. Sizes count as there: all_gather and reduce_scatter by "
-    "the full buffer, the others by the buffer of one rank. send_recv goes from the first rank to "
-    "the last; copies run on all ranks at once.",
-    collective_option_specs,
-    "  stepsim collective all_reduce --cluster mi300x-8\n"
-    "  stepsim collective all_reduce --cluster mi300x-8 --ranks 0,1 --sizes 1MiB:16GiB\n"
-    "  stepsim collective all_gather --cluster superpod-h100 --nodes 4 --json\n"
-    "  stepsim collective all_reduce --cluster alps --nodes 16 --sizes 1GiB -o alps.h5\n"
-    "  stepsim collective all_reduce --cluster h100-8 --compare rows.csv\n",
-    1};
 
 void check_operation(const std::string& name) {
   const auto& known = bandwidth_operations();
@@ -182,13 +136,13 @@ Records collective_sample() {
 }
 
 int collective_command(const CommandLine& line) {
-  const auto options = parse(collective_usage, line.words);
+  const auto options = parse("collective", line.words);
   if (!options) return exit_code::yes;
   if (!options->words.empty()) check_operation(options->words.front());
   if (options->has("compare")) return compare_command(line, *options);
   if (options->words.empty())
     throw UserError(fmt::format("which collective? expected {}", one_of(bandwidth_operations())));
-  if (!options->has("cluster") && !options->has(platform_option.name))
+  if (!options->has("cluster") && !options->has("platform"))
     throw UserError("--cluster is missing; `stepsim list clusters` names them");
   const BandwidthQuestion question = question_of(*options);
   const Cluster cluster =

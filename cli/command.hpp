@@ -24,7 +24,6 @@ struct CommandLine {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;
   int (*run)(const CommandLine&);
 };
 

@@ -14,34 +14,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array fit_option_specs{
-    OptionSpec{"samples", "N",
-               "stack: draws of the other constants for what `unexplained` ranges over (16); 0: "
-               "leave it"},
-    OptionSpec{"write", "", "stack: put the result into the stack's data file"},
-    OptionSpec{"output", "FILE",
-               "kernels, network: write an entry of the catalogue with the fitted constants", 'o'},
-    OptionSpec{"json", "", "kernels, network: for machines"},
-};
-constexpr Usage fit_usage{
-    "stepsim fit stack PLAN [--samples N] [--write]\n"
-    "       stepsim fit kernels GPU [TABLE.csv...] [-o ENTRY.yaml] [--json]\n"
-    "       stepsim fit network [MACHINE] [FILE...] [-o ENTRY.yaml] [--json]",
-    "Fits constants to what was measured, by robust least squares within their bounds, and says "
-    "how "
-    "far off each source is as stated, fitted, and fitted without it. stack: the constants that "
-    "workloads/calibration/PLAN.yaml sets free, to the rows of the tables that it names, and how "
-    "far "
-    "steps stray beyond the ranges of all constants, so that intervals of 80 % hold eight of ten "
-    "rows. kernels: the curves of a GPU, to tables as `stepsim kernels` reads them. network: what "
-    "the collective library costs on a node and on its network, to tables as `stepsim collective "
-    "--compare` reads them and to what nccl-tests and rccl-tests print; without MACHINE the output "
-    "says which GPUs it is of. The same input gives the same bytes.",
-    fit_option_specs,
-    "  stepsim fit stack internevo --write\n  stepsim fit kernels h100-sxm my.csv -o my-h100.yaml\n"
-    "  stepsim fit network all_reduce.txt all_gather.txt -o my-h100.yaml\n",
-    1000};
-
 struct Subject {
   std::string_view name;
   std::string_view options;  // that it has
@@ -72,11 +44,12 @@ RecordList source_list(std::span<const FittedSource> sources) {
 }
 
 int fit_command(const CommandLine& line) {
-  const auto options = parse(fit_usage, line.words);
+  const auto options = parse("fit", line.words);
   if (!options) return exit_code::yes;
   std::vector<std::string> names = texts_of(subjects, &Subject::name);
   if (options->words.empty())
-    throw UserError(fmt::format("fit what: {}? usage: {}", one_of(names), fit_usage.call));
+    throw UserError(
+        fmt::format("fit what: {}? usage: {}", one_of(names), usage_of_command("fit").call));
   const std::string& wanted = options->words.front();
   for (const Subject& subject : subjects) {
     if (subject.name != wanted) continue;

@@ -10,16 +10,6 @@
 
 namespace stepsim {
 
-inline constexpr std::array front_options{
-    OptionSpec{
-        "data", "DIR",
-        "a catalogue over the installed one: an entry of it goes before one of the same name; "
-        "repeats, and the last one goes first",
-        0, true},
-    OptionSpec{"no-user-data", "",
-               "without the catalogue of your own, $XDG_CONFIG_HOME/stepsim or ~/.config/stepsim"},
-};
-
 // Returns where the data is that belongs to this program: beside an installed binary, or in the
 // source tree that the binary was built from.
 std::string installed_data();

@@ -11,17 +11,6 @@
 
 namespace stepsim {
 
-inline constexpr OptionSpec price_option{"price", "N",
-                                         "adds what the whole job costs, or a step: money for a "
-                                         "GPU and an hour, or who rents it: lambda, "
-                                         "aws:spot, cheapest, as `stepsim list prices` names them"};
-inline constexpr OptionSpec budget_option{
-    "budget-money", "N", "with --price: adds what so much money buys: hours, steps, tokens"};
-inline constexpr OptionSpec power_option{"power", "N",
-                                         "watts of a GPU with its share of the node: the energy of "
-                                         "the whole job by these, instead of by "
-                                         "what its parts draw"};
-
 struct Rates {
   std::optional<double> price;  // for a GPU and an hour
   std::optional<double> power;  // W of a GPU with what belongs to it

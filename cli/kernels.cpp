@@ -1,8 +1,6 @@
 // `kernels` prints single kernels, predicted beside measured.
 #include <fmt/format.h>
 
-#include <array>
-
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/command.hpp"
 #include "cli/fits.hpp"
@@ -13,21 +11,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array kernels_option_specs{
-    OptionSpec{"fit", "GPU", "is `stepsim fit kernels GPU` now"},
-    OptionSpec{"rows", "", "every kernel, not only the families"},
-    OptionSpec{"json", "", "for machines"},
-};
-constexpr Usage kernels_usage{
-    "stepsim kernels [TABLE.csv ...] [--rows] [--json]",
-    "Times of single kernels that somebody measured beside those that the GPU's file gives. "
-    "Columns: id, source, hardware, op, dtype, batch, and time_ms or tflops; of matrix products "
-    "(op "
-    "gemm, batched_gemm, grouped_gemm) M, N, K, layout, groups; of attention (op attention_fwd, "
-    "attention_bwd) kernel, queries, keys, heads, head_dim, causal. Without a table: gemm.csv and "
-    "attention.csv of scenarios/measured.",
-    kernels_option_specs, "  stepsim kernels\n  stepsim kernels my.csv --rows\n", 8};
 
 RecordList row_list(const KernelTimes& times) {
   return list_of(times.kernels, [](const TimedKernel& k) -> Records {
@@ -105,7 +88,7 @@ Records kernels_sample() {
 }
 
 int kernels_command(const CommandLine& line) {
-  const auto options = parse(kernels_usage, line.words);
+  const auto options = parse("kernels", line.words);
   if (!options) return exit_code::yes;
   if (const auto gpu = options->get("fit")) {
     say(stderr, "note: `stepsim kernels --fit {0}` is now `stepsim fit kernels {0}`\n", *gpu);

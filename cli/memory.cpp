@@ -1,7 +1,6 @@
 // `memory` says whether a scenario fits, and if not, what would make it fit.
 #include <fmt/format.h>
 
-#include <array>
 #include <optional>
 
 #include "analysis/studies/predict/footprint_text.hpp"
@@ -22,30 +21,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array memory_option_specs = with_source_options(std::array{
-    OptionSpec{"set", "KEY=VALUE",
-               "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
-    OptionSpec{"beside", "SNAPSHOT",
-               "the real run: what torch.cuda.memory._dump_snapshot wrote; it is read, never run"},
-    OptionSpec{"brief", "",
-               "the verdict alone; a second line says what was taken, others what is not modelled "
-               "and what "
-               "was assumed"},
-    OptionSpec{"json", "", "for machines"}});
-constexpr Usage memory_usage{
-    "stepsim memory SCENARIO [--json]",
-    "Adds up what a scenario needs in device and host memory, from loading the "
-    "model to the update, "
-    "without timing it. When it does not fit, the request that fails first is "
-    "named, and each single change that would make it fit is computed, with its "
-    "step time; where there is none, pairs of changes; and more nodes. Exit code "
-    "1: it does not fit.",
-    memory_option_specs,
-    "  stepsim memory scenarios/template.yaml\n"
-    "  stepsim memory my.yaml --brief\n"
-    "  stepsim memory my.yaml --beside snapshot.pickle\n",
-    1};
 
 constexpr std::size_t all_changes = 100;
 
@@ -104,10 +79,8 @@ Records memory_sample() {
 }
 
 int memory_command(const CommandLine& line) {
-  const auto options = parse(memory_usage, line.words);
+  const auto options = parse("memory", line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty())
-    throw UserError(fmt::format("which scenario? usage: {}", memory_usage.call));
   const std::vector<Setting> settings = settings_of(*options);
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
   const Records asked = asked_records(scenario, {options->words.front(), settings});

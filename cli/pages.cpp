@@ -36,9 +36,9 @@ void print_man(std::span<const Command> commands) {
       "\\-\\-help\nstepsim \\-\\-version\n.fi\n.SH COMMANDS\n");
   for (const Command& command : commands)
     say(".TP\n\\fB{}\\fR\n{}: see \\fBstepsim\\-{}\\fR(1)\n", command.name,
-        man_text(command.summary), command.name);
+        man_text(usage_of_command(command.name).brief), command.name);
   say(".SH OPTIONS\nThese stand before the command.\n");
-  for (const OptionSpec& option : front_options)
+  for (const OptionSpec& option : front_options())
     say(".TP\n\\fB\\-\\-{}\\fR{}\n{}\n", man_text(option.name),
         option.value.empty() ? "" : fmt::format(" \\fI{}\\fR", option.value),
         man_text(option.help));
@@ -51,7 +51,7 @@ void print_man(std::span<const Command> commands) {
 void print_bash(std::span<const Command> commands) {
   std::string names, front = "--help --version";
   for (const Command& command : commands) names += fmt::format(" {}", command.name);
-  for (const OptionSpec& option : front_options) front += fmt::format(" --{}", option.name);
+  for (const OptionSpec& option : front_options()) front += fmt::format(" --{}", option.name);
   say("# bash completion of stepsim\n_stepsim() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}} "
       "command= i options\n  for ((i = 1; i < COMP_CWORD; ++i)); do\n    case ${{COMP_WORDS[i]}} "
       "in\n      --data) ((++i)) ;;\n      -*) ;;\n      *) command=${{COMP_WORDS[i]}}; break ;;\n "
@@ -70,13 +70,13 @@ void print_bash(std::span<const Command> commands) {
 
 void print_zsh(std::span<const Command> commands) {
   say("#compdef stepsim\nlocal context state line\n_arguments -C \\\n");
-  for (const OptionSpec& option : front_options)
+  for (const OptionSpec& option : front_options())
     say("  '{}--{}[{}]{}' \\\n", option.repeats ? "*" : "", option.name, zsh_text(option.help),
         option.value.empty() ? "" : ":folder:_files -/");
   say("  '--help[what there is]' '--version[which one this is]' \\\n  '1:command:->command' "
       "'*::argument:->argument'\ncase $state in\n  command)\n    local -a commands=(\n");
   for (const Command& command : commands)
-    say("      '{}:{}'\n", command.name, zsh_text(command.summary));
+    say("      '{}:{}'\n", command.name, zsh_text(usage_of_command(command.name).brief));
   say("    )\n    _describe command commands ;;\n  argument)\n    local -a options\n    case "
       "$words[1] in\n");
   for (const Command& command : commands) {
@@ -106,7 +106,7 @@ void print_page(std::string_view form, std::span<const Command> commands) {
 }
 
 void print_command_page(const Command& command) {
-  print_title(fmt::format("stepsim-{}", command.name), command.summary);
+  print_title(fmt::format("stepsim-{}", command.name), usage_of_command(command.name).brief);
   print_part(command, "man");
   say(".SH SEE ALSO\n\\fBstepsim\\fR(1)\n");
 }
