@@ -38,7 +38,6 @@ int explain_command(const CommandLine& line);
 int diff_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
-int fit_command(const CommandLine& line);
 int kernels_command(const CommandLine& line);
 int report_command(const CommandLine& line);
 int serve_command(const CommandLine& line);

@@ -157,8 +157,7 @@ void refuse_other_options(const Options& options) {
           "--{} does not go with --compare: the rows say what was measured, and how", name));
 }
 
-}  // namespace
-
+// The notes about the rows of a.csv are in a-notes.csv, if somebody wrote any.
 std::vector<RowNote> notes_beside(const std::string& file,
                                   std::span<const MeasuredCollective> rows) {
   std::filesystem::path path(file);
@@ -167,6 +166,8 @@ std::vector<RowNote> notes_beside(const std::string& file,
   if (!std::filesystem::exists(path, failed)) return {};
   return row_notes(read_csv(path.string()), rows);
 }
+
+}  // namespace
 
 Records compare_sample() {
   Comparison comparison;

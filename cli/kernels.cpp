@@ -3,7 +3,6 @@
 
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/command.hpp"
-#include "cli/fits.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
@@ -90,12 +89,6 @@ Records kernels_sample() {
 int kernels_command(const CommandLine& line) {
   const auto options = parse("kernels", line.words);
   if (!options) return exit_code::yes;
-  if (const auto gpu = options->get("fit")) {
-    say(stderr, "note: `stepsim kernels --fit {0}` is now `stepsim fit kernels {0}`\n", *gpu);
-    std::vector<std::string> words{*gpu};
-    words.insert(words.end(), options->words.begin(), options->words.end());
-    return fit_kernels(line, words, *options);
-  }
   const KernelTimes times =
       predict_kernels(line.data, read_kernel_tables(line.data, options->words));
   if (options->has("json"))

@@ -1,6 +1,5 @@
 // This holds the table of commands.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -25,26 +24,26 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array commands{
-    Command{"run", stepsim::run_command},  Command{"memory", stepsim::memory_command},
-    Command{"sweep", sweep_command},       Command{"plan", plan_command},
-    Command{"merge", merge_command},       Command{"anchor", anchor_command},
-    Command{"diagnose", diagnose_command}, Command{"explain", explain_command},
-    Command{"diff", diff_command},         Command{"check", check_command},
-    Command{"validate", validate_command}, Command{"fit", fit_command},
-    Command{"kernels", kernels_command},   Command{"report", report_command},
-    Command{"serve", serve_command},       Command{"mcp", mcp_command},
-    Command{"export", export_command},     Command{"collective", collective_command},
-    Command{"import", import_command},     Command{"list", list_command},
-    Command{"show", show_command},
-};
-
-// Commands that were called something else: still understood for a while, with a note.
-struct Renamed {
-  std::string_view before;
-  std::array<std::string_view, 2> now;
-};
-constexpr std::array renamed{Renamed{"calibrate", {"fit", "stack"}}};
+constexpr std::array commands{Command{"run", stepsim::run_command},
+                              Command{"memory", stepsim::memory_command},
+                              Command{"sweep", sweep_command},
+                              Command{"plan", plan_command},
+                              Command{"merge", merge_command},
+                              Command{"anchor", anchor_command},
+                              Command{"diagnose", diagnose_command},
+                              Command{"explain", explain_command},
+                              Command{"diff", diff_command},
+                              Command{"check", check_command},
+                              Command{"validate", validate_command},
+                              Command{"kernels", kernels_command},
+                              Command{"report", report_command},
+                              Command{"serve", serve_command},
+                              Command{"mcp", mcp_command},
+                              Command{"export", export_command},
+                              Command{"collective", collective_command},
+                              Command{"import", import_command},
+                              Command{"list", list_command},
+                              Command{"show", show_command}};
 
 void print_help() {
   say("stepsim {} - predicts what collectives and training steps cost on modelled GPU clusters\n\n"
@@ -61,15 +60,6 @@ void print_help() {
   say("\nthe installed catalogue: {}\n"
       "exit codes: 0 yes or done, 1 the answer is no, 2 the input is wrong, 3 a bug of ours\n",
       installed_data());
-}
-
-void rename_command(std::vector<std::string>& words) {
-  for (const Renamed& each : renamed) {
-    if (words.front() != each.before) continue;
-    say(stderr, "note: `stepsim {}` is now `stepsim {}`\n", each.before, fmt::join(each.now, " "));
-    words.erase(words.begin());
-    words.insert(words.begin(), each.now.begin(), each.now.end());
-  }
 }
 
 int run_command_of(const Command& command, std::span<const std::string> words,
@@ -99,7 +89,6 @@ int run(std::vector<std::string> words) {
     print_page(words.front().substr(help_as.size()), commands);
     return exit_code::yes;
   }
-  rename_command(words);
   std::vector<std::string> names;
   for (const Command& command : commands) {
     names.emplace_back(command.name);

@@ -7,6 +7,7 @@
 
 #include "analysis/studies/anchor/anchored_rows.hpp"
 #include "analysis/studies/anchor/posterior.hpp"
+#include "analysis/studies/explain/carriers.hpp"
 #include "analysis/studies/fidelity/recorded_errors.hpp"
 #include "analysis/studies/fidelity/rl_rows.hpp"
 #include "analysis/studies/fidelity/row_order.hpp"
@@ -280,6 +281,18 @@ Records verdict_records(const PredictedRow& row) {
           {"error", "of a verdict: none", std::optional<double>()}};
 }
 
+// Draws with where the constant that holds for all times lies in its range: fits of it ask for
+// that.
+void append_draws(const PredictedRow& row, RecordList& draws) {
+  for (const DrawnError& drawn : row.drawn)
+    draws.items.emplace_back(
+        "", "",
+        Records{{"id", "row", row.id},
+                {"error", "of the time", drawn.error, Measure::error},
+                {"unexplained", "where stack.unexplained lies in its range, from 0 to 1",
+                 quantile(drawn.draw, carries_everything)}});
+}
+
 Records family_records(const RowFamily& family) {
   return {{"name", "family", family.name},
           {"rows", "with a time", family.rows},
@@ -312,7 +325,7 @@ Records order_records(const std::vector<OrderedGroup>& groups) {
 }
 
 Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& beside) {
-  RecordList predicted, missing, crashed, assumed, scenarios;
+  RecordList predicted, missing, crashed, assumed, scenarios, draws;
   for (const PredictedRow& row : rows) {
     if (!row.crashes.empty())
       crashed.items.emplace_back("", "", why_not(row, "crashes", row.crashes));
@@ -321,6 +334,7 @@ Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& 
     if (!row.predicted()) continue;
     for (Record& figure : figure_list(row).items) predicted.items.push_back(std::move(figure));
     predicted.items.emplace_back("", "", verdict_records(row));
+    append_draws(row, draws);
     if (!row.scenario.empty())
       scenarios.items.emplace_back(
           "", "",
@@ -336,6 +350,7 @@ Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& 
       {"no_answer", "rows whose workers died", crashed},
       {"assumed", "what rows leave open and how it was taken", assumed},
       {"scenarios", "that rows became", scenarios},
+      {"draws", "with --samples: of rows with a time", draws},
       {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
       {"memory", "errors of the memory, by what figures count", memory_list(memory_errors(rows))},
       {"chances", "to fit, by tenths, and how often they came true", chance_list(rows)},
@@ -365,7 +380,6 @@ int print_anchored(const CommandLine& line, const RowTablesQuestion& question,
                     .rows = tables.steps,
                     .samples = question.samples,
                     .seed = 1,
-                    .stack = {},
                     .like = draws_before(question.samples, 1)});
   const std::vector<AnchoredFamily> families = anchored_families(tables.steps, predicted);
   if (question.json) {
@@ -415,6 +429,7 @@ Records rows_sample() {
   row.memory_error = 0;
   row.capacity = 1;
   row.chance = 1;
+  row.drawn.emplace_back();
   row.assumed = other.missing = third.crashes = {""};
   return records_of({row, other, third}, {{AxisErrors{}}, {OrderedGroup{}}});
 }
@@ -426,11 +441,8 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   const RowTables tables = read_row_tables(line.data, question.files);
   for (const std::string& note : tables.notes) say(stderr, "note: {}\n", readable(note));
   if (question.anchored) return print_anchored(line, question, tables);
-  std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
-                                                      .rows = tables.steps,
-                                                      .samples = question.samples,
-                                                      .seed = 1,
-                                                      .stack = {}});
+  std::vector<PredictedRow> predicted = predict_rows(
+      {.data = line.data, .rows = tables.steps, .samples = question.samples, .seed = 1});
   const RowComparisons beside{errors_by_axis(series_steps(tables.steps, predicted)),
                               ordered_groups(tables.steps, predicted)};
   const RowSampling sampling{question.samples, 1};

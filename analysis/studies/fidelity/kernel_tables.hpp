@@ -1,12 +1,10 @@
-// This holds published times of single kernels against what their GPU's file gives, and finds which
-// constants of that file would meet them best.
+// This holds published times of single kernels against what their GPU's file gives.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "analysis/studies/fidelity/robust_fit.hpp"
 #include "scenarios/rows/measured.hpp"
 #include "workloads/kernels/kernels.hpp"
 
@@ -44,25 +42,5 @@ struct KernelFamily {
   double worst_error = 0;
 };
 std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels);
-
-// The curve of matrix products has these: rate, what filling a tile costs, small tiles. That of an
-// attention kernel has rates, what a row more costs, wide heads, and units that wait at the end.
-struct CurveConstant {
-  std::string name;  // in the GPU's file: "gemm.rate"
-  double stated = 0, fitted = 0;
-  double low = 0, high = 0;  // fitted without one source, or to half of the rows of a single one
-  std::string tera = {};     // the unit of 1e12, if it is a rate
-};
-struct FittedCurve {
-  std::string gpu;
-  std::string kernels;   // which of them
-  double best_rate = 0;  // FLOP/s: the fastest row; of products no curve may exceed it
-  std::vector<CurveConstant> constants;
-  std::vector<FittedSource> sources;
-};
-// Robust least squares over what was measured on this GPU: a curve for its products, and one for
-// each attention kernel.
-std::vector<FittedCurve> fit_kernels(const Catalogue& data, std::span<const CsvTable> tables,
-                                     const std::string& gpu);
 
 }  // namespace stepsim
