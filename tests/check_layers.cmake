@@ -18,14 +18,14 @@ set(with_rooms sim workloads scenarios scenarios/foreign/programs analysis analy
 set(rooms_sim base process . engine)
 set(rooms_workloads model collectives strategy kernels layers program sharding pipeline step grpo)
 set(rooms_scenarios keys . rules foreign/text foreign/deepspeed read foreign/launch foreign/table foreign/wrapped foreign/programs foreign/logs foreign/write foreign/door rows load)
-set(rooms_scenarios/foreign/programs accelerate hf megatron trl automodel axolotl deepspeed gpt_neox llama_factory llm_foundry ms_swift nemo_rl open_instruct openrlhf slime torchtitan torchtune verl)
-set(shared_scenarios/foreign/programs accelerate hf megatron)
+set(rooms_scenarios/foreign/programs . accelerate hf megatron trl automodel axolotl deepspeed gpt_neox llama_factory llm_foundry ms_swift nemo_rl open_instruct openrlhf slime torchtitan torchtune verl)
+set(shared_scenarios/foreign/programs . accelerate hf megatron)
 set(rooms_analysis . studies report)
 set(rooms_analysis/studies predict grpo outcome explain fidelity anchor claims sweep plan)
 set(rooms_cli . serve mcp)
 
-# Sources without a header of their name: tests, the commands (cli/command.hpp), and parts of a larger whole.
-set(headerless "^(tests/|cli/|workloads/layers/[a-z]+_units\\.|workloads/model/hf_|sim/base/config_table\\.|scenarios/foreign/(text|programs/trl)/python_[a-z]+\\.)")
+# Sources without a header of their name: tests, the commands (cli/command.hpp), programs (programs.hpp), and parts of a larger whole.
+set(headerless "^(tests/|cli/|workloads/layers/[a-z]+_units\\.|workloads/model/hf_|sim/base/config_table\\.|scenarios/foreign/text/python_[a-z]+\\.|scenarios/foreign/programs/)")
 
 # report(PART RULE): PART is a piece of `source`, the current file with a newline put before it.
 function(report part rule)

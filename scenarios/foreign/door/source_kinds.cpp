@@ -6,26 +6,9 @@
 
 #include <algorithm>
 
-#include "scenarios/foreign/programs/automodel/automodel.hpp"
-#include "scenarios/foreign/programs/axolotl/axolotl.hpp"
-#include "scenarios/foreign/programs/deepspeed/deepspeed_alone.hpp"
-#include "scenarios/foreign/programs/gpt_neox/gpt_neox.hpp"
-#include "scenarios/foreign/programs/llama_factory/llama_factory.hpp"
-#include "scenarios/foreign/programs/llama_factory/llama_factory_v1.hpp"
-#include "scenarios/foreign/programs/llm_foundry/llm_foundry.hpp"
 #include "scenarios/foreign/programs/megatron/megatron.hpp"
-#include "scenarios/foreign/programs/ms_swift/ms_swift.hpp"
-#include "scenarios/foreign/programs/nemo_rl/nemo_rl.hpp"
-#include "scenarios/foreign/programs/open_instruct/open_instruct.hpp"
-#include "scenarios/foreign/programs/open_instruct/open_instruct_tuning.hpp"
-#include "scenarios/foreign/programs/openrlhf/openrlhf.hpp"
-#include "scenarios/foreign/programs/slime/slime.hpp"
-#include "scenarios/foreign/programs/torchtitan/torchtitan.hpp"
-#include "scenarios/foreign/programs/torchtune/torchtune.hpp"
-#include "scenarios/foreign/programs/trl/autotrain.hpp"
-#include "scenarios/foreign/programs/trl/trl.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/programs/verl/verl.hpp"
-#include "scenarios/foreign/programs/verl/verl_sft.hpp"
 #include "scenarios/keys/head_keys.hpp"
 #include "sim/base/error.hpp"
 

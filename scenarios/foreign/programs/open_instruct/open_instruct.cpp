@@ -1,11 +1,10 @@
-#include "scenarios/foreign/programs/open_instruct/open_instruct.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"

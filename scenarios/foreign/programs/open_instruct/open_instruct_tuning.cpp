@@ -1,6 +1,5 @@
-#include "scenarios/foreign/programs/open_instruct/open_instruct_tuning.hpp"
-
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 
 namespace stepsim {
 

@@ -1,12 +1,10 @@
-#include "scenarios/foreign/programs/trl/autotrain.hpp"
-
 #include <fmt/format.h>
 
 #include <optional>
 #include <string>
 
 #include "scenarios/foreign/launch/launches.hpp"
-#include "scenarios/foreign/programs/trl/trl.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/wrapped/dialect.hpp"
 #include "sim/base/error.hpp"
 

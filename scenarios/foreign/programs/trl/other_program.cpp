@@ -1,7 +1,6 @@
-#include "scenarios/foreign/programs/trl/other_program.hpp"
-
 #include <fmt/format.h>
 
+#include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/text/python_values.hpp"
 #include "workloads/model/other_models.hpp"
 

@@ -1,10 +1,9 @@
-#include "scenarios/foreign/programs/trl/trl.hpp"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/programs/trl/trl_method.hpp"
 #include "sim/base/letters.hpp"
