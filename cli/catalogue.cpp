@@ -16,7 +16,7 @@
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/load/load_scenario.hpp"
-#include "scenarios/read/recipes.hpp"
+#include "scenarios/read/defaults.hpp"
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"

@@ -50,4 +50,7 @@ int show_command(const CommandLine& line);
 // Returns what `list` can be asked for.
 std::vector<std::string> catalogue_lists();
 
+// `import` writes a file of another program as a scenario to go on with.
+int import_command(const CommandLine& line);
+
 }  // namespace stepsim

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cli/engine_options.hpp"
-#include "cli/goodput_text.hpp"
 #include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/run_output.hpp"

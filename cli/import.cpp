@@ -1,10 +1,9 @@
-#include "cli/import.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/command.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/foreign/door/sources.hpp"

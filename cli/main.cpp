@@ -13,8 +13,6 @@
 #include "cli/command.hpp"
 #include "cli/failures.hpp"
 #include "cli/front_options.hpp"
-#include "cli/import.hpp"
-#include "cli/pages.hpp"
 #include "cli/screen.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"

@@ -4,8 +4,7 @@
 #include <deque>
 #include <filesystem>
 
-#include "analysis/report/page_answers.hpp"
-#include "analysis/report/page_sweep.hpp"
+#include "analysis/report/page.hpp"
 #include "analysis/studies/claims/claim_file.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"

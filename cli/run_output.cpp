@@ -10,9 +10,8 @@
 
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/beside_text.hpp"
-#include "cli/energy_text.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/goodput_text.hpp"
+#include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"

@@ -10,7 +10,7 @@
 #include "scenarios/read/anchor.hpp"
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/taken.hpp"
-#include "scenarios/rules/unknown_differences.hpp"
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
@@ -148,6 +148,15 @@ std::string taken_text(std::span<const ReadSide> sides) {
       all += fmt::format("note: {} and {} differ in what is not modelled: {}\n\n",
                          sides.front().name, side.name, each);
   return all;
+}
+
+ClusterChoice cluster_choice(const std::string& name, const Options& options) {
+  constexpr std::uint32_t most_nodes = 8192;  // 65,536 GPUs take seconds; ten times as many, hours
+  return {.name = name,
+          .nodes = count_of(options, "nodes", 1, most_nodes),
+          .network = options.get("network").value_or(""),
+          .platform = options.get("platform").value_or(""),
+          .placement = options.get("placement").value_or("")};
 }
 
 }  // namespace stepsim

@@ -12,6 +12,7 @@
 #include "cli/options.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/record.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -41,5 +42,8 @@ struct ReadSide {
 std::string taken_text(std::span<const ReadSide> sides);
 // Returns the same for machines.
 Record assumption_record(std::span<const Assumption> assumptions);
+
+// Returns a cluster or node by its name, with what these options say.
+ClusterChoice cluster_choice(const std::string& name, const Options& options);
 
 }  // namespace stepsim

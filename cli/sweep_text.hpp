@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
+#include "analysis/studies/sweep/sweep_reading.hpp"
 #include "analysis/studies/sweep/sweep_search.hpp"
-#include "analysis/studies/sweep/sweep_what_ifs.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/sweep_notes.hpp"
 

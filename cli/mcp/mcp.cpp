@@ -23,10 +23,8 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/screen.hpp"
-#include "cli/serve/allotment.hpp"
 #include "cli/serve/child.hpp"
 #include "cli/serve/server.hpp"
-#include "cli/serve/shut_in.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "cli/screen.hpp"
-#include "cli/serve/shut_in.hpp"
+#include "cli/serve/child.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/machine_error.hpp"

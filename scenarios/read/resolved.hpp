@@ -1,6 +1,7 @@
 // These are all keys of a scenario, each with its value and where that comes from.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,5 +35,17 @@ std::string scenario_yaml(const Scenario& scenario);
 
 // The keys that a document says, for Scenario::said.
 std::vector<SaidKey> said_keys(const Table& root, bool grpo);
+
+// This finds keys whose values differ between two scenarios, defaults of stack and DeepSpeed's file
+// included.
+struct KeyPair {
+  std::optional<ResolvedKey> a, b;  // one of them: a key that the other scenario does not have
+
+  const ResolvedKey& either() const { return a ? *a : *b; }
+};
+
+// Returns the keys in the order of the tables, without titles and what was observed, which change
+// no prediction, and without `constants`, which are figures.
+std::vector<KeyPair> differing_keys(const Scenario& a, const Scenario& b);
 
 }  // namespace stepsim

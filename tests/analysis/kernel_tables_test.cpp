@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/studies/fidelity/kernel_bench.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/source_data.hpp"

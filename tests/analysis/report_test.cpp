@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "analysis/memory_timeline.hpp"
-#include "analysis/report/curve.hpp"
 #include "analysis/report/link_use.hpp"
 #include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"

@@ -1,11 +1,13 @@
 // This holds published times of single kernels against what their GPU's file gives.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "scenarios/rows/measured.hpp"
+#include "topology/gpu.hpp"
 #include "workloads/kernels/kernels.hpp"
 
 namespace stepsim {
@@ -42,5 +44,23 @@ struct KernelFamily {
   double worst_error = 0;
 };
 std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels);
+
+// A GPU as it is for a moment, under a stack that adds nothing.
+struct KernelBench {
+  Gpu gpu;
+  Stack stack;
+  double sustained;  // of the GPU's file: what a product in a long run reaches of that
+
+  KernelBench(const Gpu& measured, const Operators& operators);
+  double time(const TimedKernel& kernel) const;
+};
+
+struct MeasuredKernels {
+  std::vector<TimedKernel> kernels;  // none of them predicted
+  std::vector<SkippedKernel> skipped;
+  std::map<std::string, KernelBench> benches;  // by GPU
+};
+// Throws UserError naming every cell that is no number.
+MeasuredKernels read_kernels(const Catalogue& data, std::span<const CsvTable> tables);
 
 }  // namespace stepsim

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/foreign/table/source_settings.hpp"
+#include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/foreign/table/translation.hpp"
 #include "sim/base/config.hpp"
 

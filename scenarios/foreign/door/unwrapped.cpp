@@ -4,12 +4,7 @@
 #include <filesystem>
 
 #include "scenarios/foreign/door/opened_source.hpp"
-#include "scenarios/foreign/wrapped/dialect.hpp"
-#include "scenarios/foreign/wrapped/job_file.hpp"
-#include "scenarios/foreign/wrapped/modal_program.hpp"
-#include "scenarios/foreign/wrapped/notebook.hpp"
-#include "scenarios/foreign/wrapped/recipe_lines.hpp"
-#include "scenarios/foreign/wrapped/run_record.hpp"
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {

@@ -6,10 +6,10 @@
 
 #include "analysis/report/page.hpp"
 #include "cli/openapi.hpp"
+#include "cli/serve/child.hpp"
 #include "cli/serve/offered.hpp"
 #include "cli/serve/question.hpp"
 #include "cli/serve/respond.hpp"
-#include "cli/serve/shut_in.hpp"
 #include "cli/tools.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

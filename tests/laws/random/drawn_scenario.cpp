@@ -15,7 +15,7 @@
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
 #include "scenarios/read/constants.hpp"
-#include "scenarios/read/recipes.hpp"
+#include "scenarios/read/defaults.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/model/hf_config.hpp"

@@ -1,4 +1,4 @@
-// This collects what pairs of ranks send each other, each pair once.
+// These schedules say who sends what to whom in a collective, one function for each algorithm.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,42 @@
 
 namespace stepsim {
 
+// In a direct exchange every rank sends to every other at once.
+Schedule direct_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+
+// A hierarchical collective runs one in the nodes, and one between them.
+Schedule hierarchical_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+
+// These schedules run rings, one per rail.
+Schedule ring_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+
+// These schedules run double binary trees between nodes, and reductions in the switch of a node.
+Schedule tree_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+Schedule nvls_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+Schedule nvls_tree_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+
+// A double binary tree over m positions has these edges: {child, parent}, two trees. Inner
+// positions of one are leaves of the other, so nobody carries more than his share.
+struct TreeEdge {
+  std::size_t child;
+  std::size_t parent;
+  std::size_t level;  // of the child, the root has 0
+};
+struct DoubleTree {
+  std::array<std::vector<TreeEdge>, 2> trees;
+  std::size_t depth = 0;
+};
+DoubleTree double_tree(std::size_t positions);
+
+// Member at place k of a walk through `count` members that begins at `first` and then swings to
+// both sides: first, +1, -1, +2, -2 ... When count is even no two steps are equally long, so the
+// walks from all members together use every directed link of a mesh exactly once. A switch does not
+// care.
+constexpr std::size_t swing(std::size_t first, std::size_t k, std::size_t count) {
+  return (first + (k % 2 == 1 ? (k + 1) / 2 : count - k / 2)) % count;
+}
+
+// This collects what pairs of ranks send each other, each pair once.
 class PairShares {
  public:
   void add(Rank from, Rank to, double share) {
