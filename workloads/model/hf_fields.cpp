@@ -72,15 +72,6 @@ bool keeps_wide_state(const Table& root, std::string_view key, bool usual) {
   return root.text_or(key, usual ? "float32" : "auto") == "float32";
 }
 
-Model read_text_tower(const Table& root, Model (*read)(const Table&)) {
-  if (!root.has("text_config")) return read(root);
-  const Table text = root.table("text_config");
-  Model model = read(text);
-  if (!text.has("tie_word_embeddings") && root.has("tie_word_embeddings"))
-    model.tied_embeddings = root.flag_or("tie_word_embeddings", false);
-  return model;
-}
-
 Experts read_experts(const Table& table, const ExpertKeys& keys) {
   Experts experts;
   experts.count = table.integer(keys.count, 1, hf_limits.experts);
