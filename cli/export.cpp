@@ -12,7 +12,6 @@
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
 #include "cli/screen.hpp"
-#include "cli/shell_word.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/write/exports.hpp"

@@ -13,7 +13,6 @@
 #include "cli/screen.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/machine_error.hpp"
 
 namespace stepsim {
 namespace {

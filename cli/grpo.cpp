@@ -9,7 +9,7 @@
 #include "cli/next_steps_text.hpp"
 #include "cli/run_output.hpp"
 #include "cli/taken_text.hpp"
-#include "sim/base/readable.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {

@@ -18,8 +18,8 @@
 #include "cli/row_reading.hpp"
 #include "cli/screen.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/whole_file.hpp"
 

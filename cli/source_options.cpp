@@ -14,7 +14,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {

@@ -25,7 +25,7 @@ set(rooms_analysis/studies predict grpo outcome explain fidelity anchor claims s
 set(rooms_cli . serve mcp)
 
 # Sources without a header of their name: tests, the commands (cli/command.hpp), programs (programs.hpp), and parts of a larger whole.
-set(headerless "^(tests/|cli/|workloads/layers/[a-z]+_units\\.|workloads/model/hf_|sim/base/config_table\\.|scenarios/foreign/text/python_[a-z]+\\.|scenarios/foreign/(programs|write|wrapped)/|scenarios/rules/|workloads/collectives/|analysis/report/page_)")
+set(headerless "^(tests/|cli/|workloads/layers/[a-z]+_units\\.|workloads/model/hf_|sim/base/config_table\\.|scenarios/foreign/text/python_[a-z]+\\.|scenarios/foreign/(programs|write|wrapped)/|scenarios/(rules|keys)/|workloads/collectives/|analysis/report/page_)")
 
 # report(PART RULE): PART is a piece of `source`, the current file with a newline put before it.
 function(report part rule)

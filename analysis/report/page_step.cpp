@@ -10,7 +10,6 @@
 #include "analysis/breakdown.hpp"
 #include "analysis/memory_timeline.hpp"
 #include "analysis/report/link_use.hpp"
-#include "analysis/report/memory_curves.hpp"
 #include "analysis/report/page.hpp"
 #include "analysis/report/tracks.hpp"
 #include "sim/base/config.hpp"

@@ -10,7 +10,6 @@
 
 #include "analysis/report/arrows.hpp"
 #include "analysis/report/link_use.hpp"
-#include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"
 #include "sim/base/json.hpp"
 #include "sim/base/lists.hpp"

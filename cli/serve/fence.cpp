@@ -8,7 +8,6 @@
 #include "cli/serve/child.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/machine_error.hpp"
 
 namespace stepsim {
 namespace {

@@ -14,7 +14,6 @@
 #include "cli/tools.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/machine_error.hpp"
 #include "sim/base/record.hpp"
 
 namespace stepsim {

@@ -1,11 +1,10 @@
-#include "scenarios/keys/grpo_keys.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <charconv>
 
 #include "scenarios/keys/failure_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {

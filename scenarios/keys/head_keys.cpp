@@ -1,5 +1,4 @@
-#include "scenarios/keys/head_keys.hpp"
-
+#include "scenarios/keys/key_tables.hpp"
 #include "sim/base/number_list.hpp"
 
 namespace stepsim {

@@ -1,6 +1,5 @@
-#include "scenarios/keys/job_keys.hpp"
-
 #include "scenarios/keys/failure_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 
 namespace stepsim {
 namespace {

@@ -10,10 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/head_keys.hpp"
-#include "scenarios/keys/job_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"

@@ -1,11 +1,10 @@
-#include "scenarios/keys/strategy_keys.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 
+#include "scenarios/keys/key_tables.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {

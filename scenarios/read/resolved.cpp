@@ -5,12 +5,9 @@
 
 #include <algorithm>
 
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/head_keys.hpp"
-#include "scenarios/keys/job_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/releases.hpp"
-#include "sim/base/yaml_text.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {

@@ -8,8 +8,7 @@
 #include <iterator>
 
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/defaults.hpp"
 #include "scenarios/read/entries.hpp"

@@ -43,4 +43,11 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // Returns the lines of a file: the end of the last begins no other.
 std::vector<std::string_view> lines_in(std::string_view text);
 
+// A text as YAML that reads back as this text.
+std::string yaml_quoted(std::string_view text);
+
+// Returns the text with every letter of it seen and no line of it unindented but the first; where
+// it is longer than anybody reads, only its two ends.
+std::string readable(std::string_view text);
+
 }  // namespace stepsim

@@ -4,7 +4,6 @@
 
 #include "analysis/memory_timeline.hpp"
 #include "analysis/report/link_use.hpp"
-#include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/tiny_run.hpp"

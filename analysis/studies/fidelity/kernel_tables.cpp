@@ -9,9 +9,9 @@
 #include <map>
 #include <string_view>
 
+#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/quantile.hpp"
 #include "topology/called.hpp"
 
 namespace stepsim {

@@ -7,8 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "sim/base/draw.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

@@ -11,8 +11,8 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/read/scenario_reader.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {
@@ -260,6 +260,13 @@ std::vector<RowFamily> families_of(std::span<const PredictedRow> rows) {
   for (const auto& [name, members] : by_name) families.push_back(family_of(name, members));
   families.push_back(family_of("all", all));
   return families;
+}
+
+Range error_interval_of(const PredictedRow& row) {
+  std::vector<double> errors{row.step_error};
+  for (const DrawnError& each : row.drawn) errors.push_back(each.error);
+  std::ranges::sort(errors);
+  return {quantile(errors, 0.1), quantile(errors, 0.9)};
 }
 
 }  // namespace stepsim

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "analysis/studies/grpo/kept_answers.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/sync.hpp"

@@ -8,8 +8,7 @@
 
 #include "scenarios/foreign/deepspeed/deepspeed_keys.hpp"
 #include "scenarios/foreign/text/relaxed_json.hpp"
-#include "scenarios/keys/job_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"

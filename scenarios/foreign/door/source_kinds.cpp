@@ -8,7 +8,7 @@
 #include <array>
 
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/keys/head_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "scenarios/keys/head_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/anchor.hpp"
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/entries.hpp"

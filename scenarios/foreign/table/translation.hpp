@@ -13,7 +13,7 @@
 #include "scenarios/assumption.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/yaml_text.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 

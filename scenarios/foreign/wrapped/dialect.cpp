@@ -7,8 +7,8 @@
 
 #include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/yaml_text.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {

@@ -10,11 +10,8 @@
 #include <map>
 #include <optional>
 
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/head_keys.hpp"
-#include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/key_pages.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/defaults.hpp"
 #include "sim/base/error.hpp"
