@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <utility>
 
 #include "analysis/studies/anchor/anchoring.hpp"
 #include "cli/command.hpp"

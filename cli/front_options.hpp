@@ -1,7 +1,6 @@
 // These options stand before the command and say which catalogue it reads.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -21,10 +20,8 @@ std::optional<double> positive_of(const Options& options, std::string_view name,
                                   std::string_view what) {
   const auto text = options.get(name);
   if (!text) return std::nullopt;
-  double value = 0;
-  const char* const end = text->data() + text->size();
-  const auto [at, failed] = std::from_chars(text->data(), end, value);
-  if (failed != std::errc() || at != end || value <= 0 || value > 1e9)
+  const auto value = number_from<double>(*text);
+  if (!value || *value <= 0 || *value > 1e9)
     throw UserError(
         fmt::format("--{}: expected {}, a number above 0, found \"{}\"", name, what, *text));
   return value;

@@ -2,8 +2,6 @@
 // everything in it that there may be.
 #pragma once
 
-#include <array>
-
 #include "cli/result.hpp"
 
 namespace stepsim {

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
-#include <random>
 #include <string_view>
 #include <system_error>
 
@@ -27,10 +25,7 @@ bool to_terminal() {
 std::size_t columns_said() {
   const char* const said = std::getenv("COLUMNS");
   if (said == nullptr) return 0;
-  const std::string_view text(said);
-  std::size_t columns = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  return failed == std::errc() && end == text.data() + text.size() ? columns : 0;
+  return number_from<std::size_t>(said).value_or(0);
 }
 
 std::size_t columns_of_terminal() {

@@ -1,7 +1,6 @@
 // These options are for files of other programs: what they do not hold, and what of that was taken.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -1,7 +1,6 @@
 // A sweep as a person or a program reads it.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

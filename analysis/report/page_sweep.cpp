@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-
 #include "analysis/report/page.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/sweep/sweep_reading.hpp"

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
-
 #include "scenarios/keys/failure_keys.hpp"
 #include "scenarios/keys/key_tables.hpp"
+#include "sim/base/letters.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
@@ -343,13 +342,11 @@ std::vector<std::int64_t> whole_numbers(const Table& table, std::string_view key
                                         std::int64_t low) {
   std::vector<std::int64_t> list;
   for (const std::string& text : table.texts_or(key)) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < low ||
-        value > most_pack_tokens)
+    const auto value = number_from<std::int64_t>(text);
+    if (!value || *value < low || *value > most_pack_tokens)
       table.problem(key, fmt::format("expected whole numbers from {}, found {}", low, text));
     else
-      list.push_back(value);
+      list.push_back(*value);
   }
   return list;
 }

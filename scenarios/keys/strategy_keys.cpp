@@ -2,10 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "scenarios/keys/key_tables.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -63,12 +63,11 @@ std::string lora_modules_text(const KeyFacts&, const Strategy& strategy) {
 void read_layers(const Table& table, const KeyFacts& facts, Strategy& strategy) {
   std::vector<std::int64_t> layers;
   for (const std::string& word : table.texts_or(facts.name)) {
-    std::int64_t count = -1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-    if (error != std::errc{} || end != word.data() + word.size() || count < 0 || count > most_parts)
+    const auto count = number_from<std::int64_t>(word);
+    if (!count || *count < 0 || *count > most_parts)
       return table.problem(facts.name,
                            fmt::format("expected numbers of layers, found \"{}\"", word));
-    layers.push_back(count);
+    layers.push_back(*count);
   }
   strategy.pipeline_parallel.layers = layers;
 }

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "topology/called.hpp"
 
@@ -24,10 +24,8 @@ void require_columns(const CsvTable& table, const std::vector<std::string>& name
 double NumberReader::operator()(const CsvTable::Row& row, std::string_view column) {
   const std::string_view cell = table.cell(row, column);
   if (cell.empty()) return 0;
-  double value = 0;
-  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error == std::errc() && rest == cell.data() + cell.size() && value >= 0 && value < 1e30)
-    return value;
+  if (const auto value = number_from<double>(cell); value && *value >= 0 && *value < 1e30)
+    return *value;
   problems.push_back({table.file, row.line, std::string(column),
                       fmt::format("expected a number, found \"{}\"", cell)});
   return 0;
@@ -114,9 +112,7 @@ Cell number_in(std::string_view cell, std::string_view column,
                std::vector<std::string>& unreadable) {
   constexpr double largest = 1e15;
   if (cell.empty()) return std::nullopt;
-  double value = 0;
-  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error == std::errc() && rest == cell.data() + cell.size() && value >= 0 && value < largest)
+  if (const auto value = number_from<double>(cell); value && *value >= 0 && *value < largest)
     return value;
   unreadable.push_back(fmt::format("{}: expected a number, found \"{}\"", column, cell));
   return std::nullopt;

@@ -1,7 +1,8 @@
 // These know letters and digits of ASCII, the same in every locale.
 #pragma once
 
-#include <cstdint>
+#include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,15 @@ std::string on_one_line(std::string_view text);
 // Returns what has to stand between quotes of JSON to be read back as this text; what is no UTF-8,
 // as names of files may be, becomes U+FFFD.
 std::string json_escaped(std::string_view text);
+
+// Returns the number that the whole text is; nothing where it is none.
+template <class Number>
+std::optional<Number> number_from(std::string_view text) {
+  Number value{};
+  const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 // Returns what stands between the separators: one part more than there are of them.
 std::vector<std::string_view> split(std::string_view text, char separator);

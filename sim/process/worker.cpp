@@ -19,7 +19,6 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>

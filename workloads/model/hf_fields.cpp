@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 
@@ -193,14 +194,12 @@ std::vector<std::int64_t> integers(const Table& table, std::string_view key) {
   std::vector<std::int64_t> list;
   if (!table.has(key)) return list;
   for (const std::string& word : table.texts(key)) {
-    std::int64_t number = 0;
-    const char* end = word.data() + word.size();
-    if (const auto read = std::from_chars(word.data(), end, number);
-        read.ec != std::errc{} || read.ptr != end) {
+    const auto number = number_from<std::int64_t>(word);
+    if (!number) {
       table.problem(key, fmt::format("expected whole numbers, found \"{}\"", word));
       return {};
     }
-    list.push_back(number);
+    list.push_back(*number);
   }
   return list;
 }

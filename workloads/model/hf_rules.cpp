@@ -1,8 +1,7 @@
 // This reads families of config.json by their rules in architectures.yaml.
-#include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "sim/base/letters.hpp"
 #include "sim/base/words.hpp"
 #include "workloads/model/hf_families.hpp"
 #include "workloads/model/hf_fields.hpp"
@@ -73,9 +72,7 @@ const KnownFamilies& known_families() {
 }
 
 std::int64_t whole_in(const std::string& text) {
-  std::int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return number_from<std::int64_t>(text).value_or(0);
 }
 
 class FamilyReader {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "analysis/studies/anchor/posterior.hpp"
 #include "scenarios/load/load_scenario.hpp"

@@ -1,9 +1,7 @@
 #include "analysis/studies/grpo/grpo_costs.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <tuple>
 
 #include "sim/base/lists.hpp"
 #include "workloads/grpo/lengths.hpp"

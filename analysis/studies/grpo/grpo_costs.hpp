@@ -2,14 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "analysis/breakdown.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/read/scenario_catalog.hpp"

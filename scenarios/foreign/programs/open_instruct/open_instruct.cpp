@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
@@ -11,6 +10,7 @@
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -24,13 +24,12 @@ std::vector<std::int64_t> read_open_instruct_learners(MappedSource& source) {
       said.starts_with('[') ? source.texts(learners_key) : std::vector{said.empty() ? "1" : said};
   std::vector<std::int64_t> learners;
   for (const std::string& word : words) {
-    std::int64_t count = 0;
-    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), count);
-    if (failed != std::errc() || end != word.data() + word.size() || count < 0) {
+    const auto count = number_from<std::int64_t>(word);
+    if (!count || *count < 0) {
       source.problem(learners_key, fmt::format("expected whole numbers, found \"{}\"", word));
       return {1};
     }
-    learners.push_back(count);
+    learners.push_back(*count);
   }
   return learners;
 }
