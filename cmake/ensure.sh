@@ -2,7 +2,7 @@
 # Everything it says goes to stderr. Exit codes: 2 packages are missing, 3 the build failed.
 
 build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev
-  libboost-program-options-dev libhdf5-dev libfmt-dev libyaml-cpp-dev libtomlplusplus-dev
+  libboost-program-options-dev libhdf5-dev libfmt-dev libyaml-dev libtomlplusplus-dev
   node-d3)
 test_packages=(catch2 python3-h5py)
 slurm_packages=(slurm-wlm munge)  # without them one test is skipped
