@@ -80,8 +80,7 @@ std::string text_of(const AnchoredRun& run) {
         "             few draws are near this run: what it says of single constants is weak; more "
         "with --samples\n";
   if (!anchor.moved.empty())
-    text +=
-        "\n" + render(table_of(moved_list(anchor).items, {{"name"}, {"from"}, {"to"}, {"place"}}));
+    text += "\n" + render(table_of(moved_list(anchor).items, "name; from; to; place"));
   return text;
 }
 

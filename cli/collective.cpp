@@ -115,13 +115,9 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
   if (cluster.nodes > 1)
     title += fmt::format(" over {} ({})", cluster.network->name, cluster.network->title);
   std::string text = wrap(title, 100, 0) + "\n\n";
-  text += render(table_of(row_list(answer).items, {{"bytes"},
-                                                   {"time_s"},
-                                                   {"algbw_GBps"},
-                                                   {"busbw_GBps"},
-                                                   {"algorithm"},
-                                                   {"protocol"},
-                                                   {"busiest_link"}}));
+  text +=
+      render(table_of(row_list(answer).items,
+                      "bytes; time_s; algbw_GBps; busbw_GBps; algorithm; protocol; busiest_link"));
   if (const auto names = guesses(cluster, question); !names.empty())
     text += fmt::format("\nguesses among the constants behind these times: {}\n",
                         wrap(fmt::format("{}", fmt::join(names, ", ")), 100, 4));

@@ -83,9 +83,8 @@ std::string text_of(const Diagnosis& diagnosis) {
   std::string text = measured_text(diagnosis.seen);
   text +=
       fmt::format("likely: {} ({:.0f} %)\n\n", says_of(all.front()), 100 * all.front().probability);
-  text +=
-      render(table_of(suspect_list(shown).items,
-                      {{"says"}, {"probability"}, {"step_time_s"}, {"memory_bytes"}, {"busy"}}));
+  text += render(
+      table_of(suspect_list(shown).items, "says; probability; step_time_s; memory_bytes; busy"));
   for (const Suspect& each : shown.suspects)
     if (!each.evidence.empty())
       text += fmt::format("{}: the logs say \"{}\"\n", says_of(each),

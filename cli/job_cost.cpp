@@ -177,9 +177,8 @@ std::string energy_text(const Prediction& p, const std::optional<Interval>& inte
 
 std::string energy_table(const Prediction& p) {
   if (!p.energy) return "";
-  return "\n" + render(table_of(
-                    by_cause(*p.energy).items,
-                    {{"cause"}, {"energy_j"}, {"share"}, {"gpus_j"}, {"hosts_j"}, {"network_j"}}));
+  return "\n" + render(table_of(by_cause(*p.energy).items,
+                                "cause; energy_j; share; gpus_j; hosts_j; network_j"));
 }
 
 Record energy_record(const Prediction& p, const std::optional<Interval>& interval) {

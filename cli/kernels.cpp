@@ -48,25 +48,14 @@ RecordList skipped_list(const KernelTimes& times) {
 std::string text_of(const KernelTimes& times, bool rows) {
   std::string text;
   if (rows)
-    text += render(table_of(row_list(times).items, {{"gpu"},
-                                                    {"kernel"},
-                                                    {"m"},
-                                                    {"n"},
-                                                    {"k"},
-                                                    {"measured_flops"},
-                                                    {"predicted_flops"},
-                                                    {"error"},
-                                                    {"id"}})) +
+    text += render(table_of(row_list(times).items,
+                            "gpu; kernel; m; n; k; measured_flops; predicted_flops; error; id")) +
             "\n";
-  text += render(table_of(family_list(times).items, {{"name"},
-                                                     {"rows"},
-                                                     {"median_abs_error"},
-                                                     {"p90_abs_error"},
-                                                     {"signed_mean"},
-                                                     {"worst_error"},
-                                                     {"worst", ""}}));
+  text += render(
+      table_of(family_list(times).items,
+               "name; rows; median_abs_error; p90_abs_error; signed_mean; worst_error; worst="));
   if (!times.skipped.empty())
-    text += "\n" + render(table_of(skipped_list(times).items, {{"id"}, {"reason"}}));
+    text += "\n" + render(table_of(skipped_list(times).items, "id; reason"));
   return text + fmt::format("\n{} of {} rows are predicted; errors are those of the time\n",
                             times.kernels.size(), times.kernels.size() + times.skipped.size());
 }

@@ -53,12 +53,9 @@ RecordList figure_list(const PredictedRow& row) {
 TextTable figure_table(const std::vector<PredictedRow>& rows) {
   Records all;
   for (const PredictedRow& row : rows) append(all, figure_list(row).items);
-  return table_of(all, {{"family", "family"},
-                        {"id", "row"},
-                        {"metric", "metric"},
-                        {"measured", "measured"},
-                        {"predicted", "predicted"},
-                        {"error", "error"}});
+  return table_of(
+      all,
+      "family=family; id=row; metric=metric; measured=measured; predicted=predicted; error=error");
 }
 
 TextTable missing_table(const std::vector<PredictedRow>& rows) {
@@ -139,13 +136,9 @@ RecordList memory_list(const std::vector<MemoryErrors>& errors) {
 }
 
 TextTable memory_table(const std::vector<PredictedRow>& rows) {
-  return table_of(memory_list(memory_errors(rows)).items, {{"counts", "memory that counts"},
-                                                           {"rows", " rows"},
-                                                           {"median_abs_error", " median |error|"},
-                                                           {"p90_abs_error", " 90 %"},
-                                                           {"signed_mean", " signed mean"},
-                                                           {"worst_error", " worst"},
-                                                           {"worst", ""}});
+  return table_of(memory_list(memory_errors(rows)).items,
+                  "counts=memory that counts; rows= rows; median_abs_error= median |error|; "
+                  "p90_abs_error= 90 %; signed_mean= signed mean; worst_error= worst; worst=");
 }
 
 RecordList chance_list(const std::vector<PredictedRow>& rows) {
@@ -163,11 +156,10 @@ RecordList chance_list(const std::vector<PredictedRow>& rows) {
 std::string chances_text(const std::vector<PredictedRow>& rows) {
   const RecordList chances = chance_list(rows);
   if (chances.items.empty()) return "";
-  std::string text = "\n" + render(table_of(chances.items, {{"from", " chance from"},
-                                                            {"rows", " rows"},
-                                                            {"chance", " mean chance"},
-                                                            {"fitted", " ran"},
-                                                            {"share", " share"}}));
+  std::string text =
+      "\n" + render(table_of(
+                 chances.items,
+                 "from= chance from; rows= rows; chance= mean chance; fitted= ran; share= share"));
   std::vector<const PredictedRow*> asked;
   for (const PredictedRow& row : rows)
     if (row.predicted() && !row.asked.empty()) asked.push_back(&row);
@@ -195,8 +187,7 @@ RecordList series_list(const std::vector<AxisErrors>& errors) {
 
 TextTable series_table(std::vector<AxisErrors> errors) {
   std::erase_if(errors, [](const AxisErrors& axis) { return axis.steps == 0; });
-  return table_of(series_list(errors).items,
-                  {{"along"}, {"steps"}, {"median_abs_error"}, {"p90_abs_error"}});
+  return table_of(series_list(errors).items, "along; steps; median_abs_error; p90_abs_error");
 }
 
 // These compare rows with each other: what changes from row to row, and layouts of one model and
@@ -226,15 +217,8 @@ std::string order_text(std::vector<OrderedGroup> groups) {
   if (groups.empty()) return "";
   const OrderSummary all = summary_of(groups);
   return "\n" +
-         render(table_of(order_list(groups).items, {{"model"},
-                                                    {"gpus"},
-                                                    {"batch"},
-                                                    {"rows"},
-                                                    {"pairs"},
-                                                    {"pairs_right"},
-                                                    {"picked"},
-                                                    {"best"},
-                                                    {"lost"}})) +
+         render(table_of(order_list(groups).items,
+                         "model; gpus; batch; rows; pairs; pairs_right; picked; best; lost")) +
          fmt::format(
              "\n{} of {} pairs are in the right order; the layout picked is at most {} "
              "slower than the best of its group\n",
@@ -384,15 +368,10 @@ int print_anchored(const CommandLine& line, const RowTablesQuestion& question,
     print_result(anchored_rows_kind, {},
                  {{"families", "then all of them", anchored_list(families)}});
   } else {
-    say("{}", render(table_of(anchored_list(families).items, {{"name"},
-                                                              {"rows"},
-                                                              {"median_abs_error"},
-                                                              {"anchored_median_abs_error"},
-                                                              {"p90_abs_error"},
-                                                              {"anchored_p90_abs_error"},
-                                                              {"held"},
-                                                              {"anchored_held"},
-                                                              {"width"}})));
+    say("{}",
+        render(table_of(anchored_list(families).items,
+                        "name; rows; median_abs_error; anchored_median_abs_error; p90_abs_error; "
+                        "anchored_p90_abs_error; held; anchored_held; width")));
   }
   return families.back().rows == 0 ? exit_code::no : exit_code::yes;
 }

@@ -202,10 +202,8 @@ RecordList breakdown_list(const Prediction& p) {
 std::string breakdown_text(const Prediction& p) {
   const bool stages = p.memory.stage.count > 0;
   return "\n" + render(table_of(breakdown_list(p).items,
-                                {{"cause", stages ? "mean of all stages" : "where the time goes"},
-                                 {"exposed_s"},
-                                 {"share"},
-                                 {"hidden_s"}}));
+                                stages ? "cause=mean of all stages; exposed_s; share; hidden_s"
+                                       : "cause=where the time goes; exposed_s; share; hidden_s"));
 }
 
 // ---- as much as fits a screen

@@ -90,10 +90,9 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
       others.push_back(each);
   if (others.empty()) return text;
   return text +
-         render(table_of(assumption_record(others).parts(), {{"what", "not in the file"},
-                                                             {"taken", "taken"},
-                                                             {"because", "because"},
-                                                             {"change", "change it with"}})) +
+         render(table_of(
+             assumption_record(others).parts(),
+             "what=not in the file; taken=taken; because=because; change=change it with")) +
          "\n";
 }
 

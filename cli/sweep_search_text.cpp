@@ -70,13 +70,11 @@ RecordList step_list(const Search& search, const SearchResult& result) {
 }  // namespace
 
 std::string search_text(const Search& search, const SearchResult& result) {
-  TextTable table =
-      table_of(step_list(search, result).items, {{search.key, search.key},
-                                                 {"holds", ""},
-                                                 {"step_time_s", "step time"},
-                                                 {"tokens_per_second_per_gpu", "tok/s/GPU"},
-                                                 {"peak_memory_bytes", "memory"},
-                                                 {"reason", ""}});
+  TextTable table = table_of(
+      step_list(search, result).items,
+      fmt::format("{0}={0}; holds=; step_time_s=step time; tokens_per_second_per_gpu=tok/s/GPU; "
+                  "peak_memory_bytes=memory; reason=",
+                  search.key));
   return answer_of(search, result, result.steps.back().value) + "\n" + render(table);
 }
 

@@ -122,11 +122,9 @@ std::string text_of(const Validation& validation, std::string_view against) {
   text += "\n" + render(verdict_table(validation, against));
   const auto right = std::ranges::count_if(validation.verdicts, &ValidatedVerdict::right);
   text += "\n" +
-          render(table_of(family_list(validation).items, {{"name", "family"},
-                                                          {"rows", "rows"},
-                                                          {"median_abs_error", "median |error|"},
-                                                          {"p90_abs_error", "90 %"},
-                                                          {"signed_mean", "signed mean"}})) +
+          render(table_of(family_list(validation).items,
+                          "name=family; rows=rows; median_abs_error=median |error|; "
+                          "p90_abs_error=90 %; signed_mean=signed mean")) +
           fmt::format("\n{} of {} memory verdicts are right\n", right, validation.verdicts.size());
   const auto asked = std::ranges::count_if(
       validation.figures, [](const ValidatedFigure& row) { return row.band.has_value(); });
