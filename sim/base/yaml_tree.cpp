@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <memory>
 #include <new>
 #include <unordered_map>
 #include <utility>
@@ -218,19 +217,20 @@ class TreeBuilder {
   Size size_;
 };
 
-using YamlParser = std::unique_ptr<yaml_parser_t, void (*)(yaml_parser_t*)>;
+// A parser of a text, which it refers to.
+struct YamlParser {
+  yaml_parser_t it{};
 
-YamlParser parser_of(std::string_view text) {
-  YamlParser parser(new yaml_parser_t, [](yaml_parser_t* each) {
-    yaml_parser_delete(each);
-    delete each;
-  });
-  if (yaml_parser_initialize(parser.get()) == 0) throw std::bad_alloc();
-  yaml_parser_set_encoding(parser.get(), YAML_UTF8_ENCODING);
-  yaml_parser_set_input_string(parser.get(), reinterpret_cast<const unsigned char*>(text.data()),
-                               text.size());
-  return parser;
-}
+  explicit YamlParser(std::string_view text) {
+    if (yaml_parser_initialize(&it) == 0) throw std::bad_alloc();
+    yaml_parser_set_encoding(&it, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&it, reinterpret_cast<const unsigned char*>(text.data()),
+                                 text.size());
+  }
+  YamlParser(const YamlParser&) = delete;
+  YamlParser& operator=(const YamlParser&) = delete;
+  ~YamlParser() { yaml_parser_delete(&it); }
+};
 
 [[noreturn]] void refuse(const yaml_parser_t& parser, std::string_view text,
                          const std::string& file) {
@@ -252,11 +252,11 @@ YamlParser parser_of(std::string_view text) {
 
 Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
                 const std::string& path) {
-  const YamlParser parser = parser_of(text);
+  YamlParser parser(text);
   TreeBuilder tree(notes, path);
   for (bool begun = false;;) {
     YamlEvent event;
-    if (yaml_parser_parse(parser.get(), &event.it) == 0) refuse(*parser, text, file);
+    if (yaml_parser_parse(&parser.it, &event.it) == 0) refuse(parser.it, text, file);
     if (event.it.type == YAML_STREAM_END_EVENT) return tree.take();
     if (event.it.type == YAML_DOCUMENT_START_EVENT && std::exchange(begun, true))
       throw UserError({{file, event.line(), "", "expected the end of the file here"}});
