@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t most_values = 1u << 20;  // aliases can make a small file huge,
 constexpr std::size_t most_text = 64u << 20;   // in two ways
 constexpr std::string_view merge_key = "<<";
+constexpr std::string_view more_than_one = "expected the end of the file here";
 
 struct Size {
   std::size_t values = 0, text = 0;
@@ -244,8 +245,10 @@ struct YamlParser {
   const auto line = parser.error == YAML_READER_ERROR
                         ? std::ranges::count(text.substr(0, parser.problem_offset), '\n')
                         : static_cast<std::ptrdiff_t>(parser.problem_mark.line);
+  const bool ended = problem.ends_with("<document start>");
   throw UserError({{file, static_cast<int>(line) + 1, "",
-                    fmt::format("is no valid {}: {}", language, problem)}});
+                    ended ? std::string(more_than_one)
+                          : fmt::format("is no valid {}: {}", language, problem)}});
 }
 
 }  // namespace
@@ -259,7 +262,7 @@ Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
     if (yaml_parser_parse(&parser.it, &event.it) == 0) refuse(parser.it, text, file);
     if (event.it.type == YAML_STREAM_END_EVENT) return tree.take();
     if (event.it.type == YAML_DOCUMENT_START_EVENT && std::exchange(begun, true))
-      throw UserError({{file, event.line(), "", "expected the end of the file here"}});
+      throw UserError({{file, event.line(), "", std::string(more_than_one)}});
     tree.add(event);
   }
 }

@@ -293,7 +293,7 @@ TEST_CASE("of a folder what cannot be begun with is left out, with the reason", 
   for (const Problem& each : offered.left_out)
     reasons += to_text(each).substr(own.path().size()) + "\n";
   CHECK(reasons ==
-        "/broken.yml:2: is no valid YAML: end of sequence flow not found\n"
+        "/broken.yml:2: is no valid YAML: did not find expected ',' or ']'\n"
         "/compose.yaml: is a file of Docker, which starts no training\n"
         "/dangling.yaml: cannot be read: No such file or directory\n"
         "/folder.yaml: cannot be read: it is a folder\n"
