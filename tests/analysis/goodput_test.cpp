@@ -54,6 +54,25 @@ TEST_CASE("a job with an end takes as long as Daly's closed form says", "[goodpu
   }
 }
 
+// Two engines find the same step but for its last digit, and a job of whole intervals saves as
+// often.
+TEST_CASE("checkpoints are counted in steps, whatever the last digit of a step is", "[goodput]") {
+  JobCourse job = failing(6000 * hour);
+  job.interval = 12;
+  job.steps = 2916;
+  const auto saving = [&](double step) {
+    job.step = step;
+    const Goodput good = goodput_of(job);
+    return good.saving * good.wall.value;
+  };
+  double step = 0.183363931307098;
+  for (int i = 0; i < 50; ++i) {
+    const double next = std::nextafter(step, 1.0);
+    CHECK(saving(next) == Approx(saving(step)).epsilon(1e-9));
+    step = next;
+  }
+}
+
 TEST_CASE("a checkpoint behind training's back costs less of it, and is safe later", "[goodput]") {
   JobCourse waits = failing(6 * hour), behind = waits;
   waits.interval = behind.interval = 10;
@@ -136,6 +155,11 @@ TEST_CASE("what fails all the time is refused, not played for ever", "[goodput]"
   JobCourse job = failing(10);
   job.steps = 1000;
   CHECK_THROWS_WITH(goodput_of(job), Catch::Contains("something fails once in 10.0 s"));
+  JobCourse seldom_saved = failing(12 * hour);  // once in 5,400 times three steps are done in time
+  seldom_saved.step = 34.4 * hour;
+  seldom_saved.steps = 3611;
+  seldom_saved.interval = 3;
+  CHECK_THROWS_WITH(goodput_of(seldom_saved), Catch::Contains("leaves no time for a step"));
 }
 
 // What published jobs say of their failures, and what is left of the time by it. Where checkpoints

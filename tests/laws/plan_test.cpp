@@ -158,6 +158,39 @@ TEST_CASE("a job that only updates keeps nothing for a backward pass", "[laws]")
   check_bound(bound, "llama32-3b-sft-zero3", update);
 }
 
+// A step's own gradients are then of 16 bits, and those of the update of 32.
+TEST_CASE("gradients that wait unreduced are bounded by the type they have", "[laws]") {
+  const std::vector<Setting> all{
+      {"model",
+       "{architectures: [GPT2LMHeadModel], n_layer: 1, n_embd: 25600, n_head: 160, vocab_size: "
+       "51200, n_positions: 2048}"},
+      {"cluster", "{node: rtx5090-1}"},
+      {"stack", "litgpt"},
+      {"job.sequence", "1024"},
+      {"job.gradient_accumulation", "2"},
+      {"strategy.zero", "fsdp"}};
+  const Scenario scenario = load_scenario(source_data(), "plan", all);
+  const LeastStep bound = LeastSteps(scenario.cluster).of(step_input(scenario));
+  CHECK(bound.bytes > 0.8 * check_bound(bound, "plan", all));
+}
+
+// Few layers, whose activations are beside those of a head of many rows.
+TEST_CASE("adapters on packed weights hold no less than their bound", "[laws]") {
+  const std::vector<Setting> all{
+      {"model",
+       "{architectures: [GPTNeoXForCausalLM], num_hidden_layers: 3, hidden_size: 6144, "
+       "intermediate_size: 24576, num_attention_heads: 64, vocab_size: 50432, "
+       "max_position_embeddings: 2048, tie_word_embeddings: false, rotary_pct: 0.25}"},
+      {"cluster", "{node: h100-8}"},
+      {"stack", "llama-factory-liger"},
+      {"job.sequence", "40040"},
+      {"strategy.checkpointing", "operators"},
+      {"strategy.lora.quantised", "fp4"}};
+  const Scenario scenario = load_scenario(source_data(), "plan", all);
+  const LeastStep bound = LeastSteps(scenario.cluster).of(step_input(scenario));
+  CHECK(bound.bytes > 0.8 * check_bound(bound, "plan", all));
+}
+
 TEST_CASE("a search with bounds finds what trying every plan finds", "[laws][slow]") {
   for (const PlanQuestion& question : spaces()) {
     const PlanSpace space = plan_space(question);
