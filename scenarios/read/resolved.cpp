@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "scenarios/keys/key_pages.hpp"
 #include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/releases.hpp"
 #include "sim/base/letters.hpp"
@@ -36,6 +37,9 @@ struct Resolver {
       resolved.origin = said->origin;
       if (key.text == nullptr) resolved.value = said->text;
     }
+    const bool grpo = scenario.grpo && block.starts_with("job");
+    const std::string texts = grpo ? fmt::format("grpo{}", block.substr(3)) : std::string(block);
+    resolved.otherwise = key_texts(texts, key.facts.name).otherwise;
     resolved.matters = matters && (key.matters == nullptr || key.matters(subject));
     keys.push_back(std::move(resolved));
   }
@@ -158,8 +162,7 @@ std::string origin_text(const ResolvedKey& key) {
 
 std::string value_text(const ResolvedKey& key) {
   if (!key.value.empty()) return key.value;
-  return key.facts->otherwise.empty() ? "not set"
-                                      : fmt::format("not set: {}", key.facts->otherwise);
+  return key.otherwise.empty() ? "not set" : fmt::format("not set: {}", key.otherwise);
 }
 
 // Writes what nobody knows of a run, with all that it may be; "" for what is known.
