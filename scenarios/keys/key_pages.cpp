@@ -57,7 +57,8 @@ std::string default_of(const Key<Subject>& key, const KeyTexts& texts) {
   const KeyFacts& facts = key.facts;
   if (facts.required) return "";
   if (!texts.otherwise.empty()) return texts.otherwise;
-  const std::string text = key.text == nullptr ? "" : key.text(facts, Subject{});
+  std::string text;
+  if (key.text != nullptr) text = key.text(facts, Subject{});
   return text.empty() ? "not set" : text;
 }
 
