@@ -1,7 +1,6 @@
 #include "analysis/memory_timeline.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <utility>

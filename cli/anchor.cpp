@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <cmath>
 #include <filesystem>
-#include <utility>
 
 #include "analysis/studies/anchor/anchoring.hpp"
 #include "cli/command.hpp"
@@ -24,33 +22,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array anchor_option_specs = with_source_options(std::array{
-    OptionSpec{"log", "LOG",
-               "what the run said of itself: a line of its progress bar, trainer_state.json, a "
-               "trainer's log, W&B's history (CSV, JSON), nvidia-smi's output; - reads standard "
-               "input; repeats",
-               0, true},
-    OptionSpec{"output", "FILE",
-               "write the anchor there, NAME.anchor.yaml (default: it is shown, and not kept)",
-               'o'},
-    OptionSpec{"samples", "N", "draws of the constants (default 64)"},
-    OptionSpec{"set", "KEY=VALUE", "instead of what the file says; repeats", 0, true},
-    OptionSpec{"brief", "", "with what was taken, in a few lines"},
-    OptionSpec{"json", "", "for machines"}});
-constexpr Usage anchor_usage{
-    "stepsim anchor FILE --log LOG... [-o NAME.anchor.yaml] [options]",
-    "Holds draws of all constants, each within its range, against a run that was measured, and "
-    "keeps how much each draw counts since. Other commands take them with --anchor "
-    "NAME.anchor.yaml, "
-    "or by themselves where the file is in ~/.config/stepsim/anchors: for the same GPU, node, "
-    "network and stack.",
-    anchor_option_specs,
-    "  stepsim anchor lora8b.yml --log train.log -o h100.anchor.yaml\n"
-    "  echo '12/100 [01:40<12:13, 8.33s/it]' | stepsim anchor lora8b.yml --log -\n"
-    "  nvidia-smi >smi.txt; stepsim anchor lora8b.yml --log trainer_state.json --log smi.txt\n"
-    "  stepsim run other.yml --anchor h100.anchor.yaml\n",
-    1};
 
 RecordList moved_list(const Anchor& anchor) {
   return list_of(anchor.moved, [](const MovedConstant& each) -> Records {
@@ -109,8 +80,7 @@ std::string text_of(const AnchoredRun& run) {
         "             few draws are near this run: what it says of single constants is weak; more "
         "with --samples\n";
   if (!anchor.moved.empty())
-    text +=
-        "\n" + render(table_of(moved_list(anchor).items, {{"name"}, {"from"}, {"to"}, {"place"}}));
+    text += "\n" + render(table_of(moved_list(anchor).items, "name; from; to; place"));
   return text;
 }
 
@@ -141,10 +111,8 @@ Records anchor_sample() {
 }
 
 int anchor_command(const CommandLine& line) {
-  const auto options = parse(anchor_usage, line.words);
+  const auto options = parse("anchor", line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty())
-    throw UserError(fmt::format("which scenario? usage: {}", anchor_usage.call));
   require_one_form(*options, {"brief", "json"});
   const std::string& file = options->words.front();
   const std::vector<std::string> logs = all_of(*options, "log");

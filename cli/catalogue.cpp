@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "cli/command.hpp"
-#include "cli/keys.hpp"
 #include "cli/models.hpp"
 #include "cli/openapi.hpp"
 #include "cli/options.hpp"
@@ -15,8 +14,9 @@
 #include "cli/scenarios.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
+#include "scenarios/keys/key_pages.hpp"
 #include "scenarios/load/load_scenario.hpp"
-#include "scenarios/read/recipes.hpp"
+#include "scenarios/read/defaults.hpp"
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
@@ -33,40 +33,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array list_options{
-    OptionSpec{"matching", "TEXT", "only names and titles with this in them, in any case"},
-    OptionSpec{"json", "", "print JSON"},
-    OptionSpec{"json-schemas", "", "instead: what --json of all commands prints (docs/json.md)"},
-    OptionSpec{"openapi", "", "instead: the routes of `serve` for programs, as OpenAPI 3.1"},
-    OptionSpec{"template", "METHOD",
-               "keys: a scenario with every key, sft, or with those of GRPO, grpo"},
-    OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
-constexpr Usage list_usage{
-    "stepsim list "
-    "[gpus|nodes|networks|processors|clusters|models|stacks|optimizers|precisions|formats|adapters|"
-    "recipes|releases|engines|"
-    "scenarios|"
-    "algorithms|architectures|keys]",
-    "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
-    "what each may say and what leaving it out means.",
-    list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
-constexpr std::array show_options = with_source_options(
-    std::array{OptionSpec{"set", "KEY=VALUE",
-                          "change the scenario, such as strategy.zero=2; repeats", 0, true},
-               OptionSpec{"all", "", "of a scenario also the keys that change nothing in it"},
-               OptionSpec{"yaml", "", "of a scenario one file that says all it rests on"},
-               OptionSpec{"json", "", "print JSON"}});
-constexpr Usage show_usage{
-    "stepsim show NAME",
-    "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
-    "its dimensions and exact counts; of a scenario every key with its value and where that "
-    "comes from. `operators`, `attention` and `experts` are the constants that all stacks share. "
-    "NAME may be the path of a config.json, of a scenario, or of a file that `run` takes.",
-    show_options,
-    "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n"
-    "  stepsim show qwen3-30b-sft-zero3 --set strategy.zero=2\n",
-    1};
 
 // These facts are what the document of an entry says that is no constant. Finding them reads every
 // key there is.
@@ -418,7 +384,7 @@ void print_scenario(const Catalogue& data, const std::string& name, const Option
 }  // namespace
 
 int list_command(const CommandLine& line) {
-  const auto options = parse(list_usage, line.words);
+  const auto options = parse("list", line.words);
   if (!options) return exit_code::yes;
   if (options->has("json-schemas")) {
     say("{}", json_document());
@@ -454,10 +420,8 @@ int list_command(const CommandLine& line) {
 }
 
 int show_command(const CommandLine& line) {
-  const auto options = parse(show_usage, line.words);
+  const auto options = parse("show", line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty())
-    throw UserError(fmt::format("which entry? usage: {}", show_usage.call));
   const std::string& name = options->words.front();
   const auto show_model = [&] {
     refuse_scenario_options(*options, name, "model");
@@ -490,6 +454,60 @@ int show_command(const CommandLine& line) {
   else
     print(name, *shown);
   return exit_code::yes;
+}
+
+namespace {
+
+std::string keys_text() {
+  constexpr std::size_t indent = 6, width = 100;
+  std::string text;
+  for (const KeyGroup& group : key_groups()) {
+    text += fmt::format("{}{}\n", text.empty() ? "" : "\n",
+                        group.block.empty() ? "top of the file" : group.block);
+    if (!group.sentence.empty()) text += fmt::format("  {}\n", wrap(group.sentence, width, 2));
+    for (const KeyRow& row : group.rows) {
+      std::string said =
+          fmt::format("{}: {}", row.name, row.allowed.empty() ? row.kind : row.allowed);
+      said += row.usual == "required" ? "; required" : fmt::format("; default: {}", row.usual);
+      text += fmt::format("  {}\n      {}\n", wrap(said, width, indent),
+                          wrap(row.sentence, width, indent));
+    }
+  }
+  return text;
+}
+
+Records keys_records() {
+  Records keys;
+  for (const KeyGroup& group : key_groups())
+    for (const KeyRow& row : group.rows)
+      keys.emplace_back("", "",
+                        Records{{"block", "of the file; empty: its top", group.block},
+                                {"key", "its name", row.name},
+                                {"kind", "of its value", row.kind},
+                                {"allowed", "words or limits", row.allowed},
+                                {"default", "when nobody says it", row.usual},
+                                {"sentence", "what it is", row.sentence}});
+  return {{"keys", "of a scenario", RecordList{keys}}};
+}
+
+}  // namespace
+
+Records keys_sample() {
+  return keys_records();
+}
+
+std::string keys_listed(const Options& options) {
+  const int forms = static_cast<int>(options.has("json")) +
+                    static_cast<int>(options.has("markdown")) +
+                    static_cast<int>(options.has("template"));
+  if (forms > 1)
+    throw UserError("--json, --markdown and --template: only one of them can be printed");
+  if (options.has("template")) {
+    const std::string method = word_of(options, "template", "sft", {"sft", "grpo"});
+    return template_text(method == "grpo" ? Method::grpo : Method::sft);
+  }
+  if (options.has("markdown")) return key_page();
+  return options.has("json") ? to_json(joined({head_of(keys_kind), keys_records()})) : keys_text();
 }
 
 }  // namespace stepsim

@@ -26,38 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array check_option_specs = with_source_options(std::array{
-    OptionSpec{"draws", "N",
-               "most draws of the constants for a claim and condition: eight at a time while more "
-               "could change the verdict (default 24)"},
-    OptionSpec{"seed", "N", "of the draws (default 1)"},
-    OptionSpec{"set", "KEY=VALUE",
-               "of a sentence: change the last scenario; beside one scenario it makes B, or where "
-               "the sentence is about A alone it changes A",
-               0, true},
-    OptionSpec{"both", "KEY=VALUE", "of a sentence: changes all scenarios alike", 0, true},
-    OptionSpec{"price", "N", "money for a GPU and an hour, for \"A costs under 500\""},
-    OptionSpec{"brief", "",
-               "of each claim its verdict in a sentence, of a sentence what was taken"},
-    workers_option, json_option});
-constexpr Usage check_usage{
-    "stepsim check [CLAIMS.yaml...] [options]\n"
-    "       stepsim check \"A is 2x faster than B\" A.yaml [B.yaml] [--set KEY=VALUE...]",
-    "Judges claims about scenarios: supported, refuted, depends (on which condition) or undecided "
-    "(and which constants to measure), each with the share of draws of the constants under which "
-    "it holds, and what the steps are bound by. Without words: the claims of the catalogue. A "
-    "sentence calls the scenarios behind it A, B and so on: A is 2x (20 %) "
-    "faster (slower) than B, A needs 20 % less memory than B, A fits, A takes under 20 s (30 h in "
-    "all), A costs under 500; each number with about, at least or at most. Exit code 1: not all of "
-    "them are supported.",
-    check_option_specs,
-    "  stepsim check\n"
-    "  stepsim check my-claims.yaml --draws 48 --json\n"
-    "  stepsim check \"A is at least 2x faster than B\" a.yaml b.yaml\n"
-    "  stepsim check \"B needs 20 % less memory than A\" my.yaml --set strategy.zero=3\n"
-    "  stepsim check \"A costs under 500\" my.yaml --price 2.5\n",
-    1000};
-
 std::vector<std::string> claim_files(const CommandLine& line,
                                      const std::vector<std::string>& words) {
   if (!words.empty()) return words;
@@ -269,7 +237,7 @@ Records check_sample() {
 }
 
 int check_command(const CommandLine& line) {
-  const auto options = parse(check_usage, line.words);
+  const auto options = parse("check", line.words);
   if (!options) return exit_code::yes;
   const bool sentence = !options->words.empty() && is_sentence(options->words.front());
   const std::vector<Claim> claims = claims_of(line, *options);

@@ -24,7 +24,6 @@ struct CommandLine {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;
   int (*run)(const CommandLine&);
 };
 
@@ -39,7 +38,6 @@ int explain_command(const CommandLine& line);
 int diff_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
-int fit_command(const CommandLine& line);
 int kernels_command(const CommandLine& line);
 int report_command(const CommandLine& line);
 int serve_command(const CommandLine& line);
@@ -51,5 +49,8 @@ int show_command(const CommandLine& line);
 
 // Returns what `list` can be asked for.
 std::vector<std::string> catalogue_lists();
+
+// `import` writes a file of another program as a scenario to go on with.
+int import_command(const CommandLine& line);
 
 }  // namespace stepsim

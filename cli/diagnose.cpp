@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
 
 #include "analysis/studies/anchor/diagnosis.hpp"
@@ -19,29 +18,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array diagnose_option_specs = with_source_options(std::array{
-    OptionSpec{"log", "LOG",
-               "what the run said of itself, as for `stepsim anchor`; of nvidia-smi's query "
-               "--query-gpu=memory.used,utilization.gpu --format=csv both are held against the "
-               "replays; NCCL's log, a launch script or an environment beside it is evidence; - "
-               "reads standard input; repeats",
-               0, true},
-    OptionSpec{"samples", "N", "draws of the constants (default 32)"},
-    OptionSpec{"set", "KEY=VALUE", "instead of what the file says; repeats", 0, true},
-    OptionSpec{"brief", "", "with what was taken, in a few lines"},
-    OptionSpec{"json", "", "for machines"}});
-constexpr Usage diagnose_usage{
-    "stepsim diagnose FILE --log LOG... [options]",
-    "Replays the step with each fault of workloads/faults that it could have (a slow GPU, NVLink "
-    "or InfiniBand off, a slow host, data that is late, ...), holds time, spread, memory and use "
-    "of the GPUs against what was measured, and says which are likely, how to tell the first two "
-    "apart, and the cure. Exit code 1: something is likely wrong.",
-    diagnose_option_specs,
-    "  stepsim diagnose lora8b.yml --log train.log\n"
-    "  nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv >smi.csv\n"
-    "  stepsim diagnose lora8b.yml --log train.log --log smi.csv --log nccl.log\n",
-    1};
 
 struct Diagnosis {
   RunSigns seen;
@@ -107,9 +83,8 @@ std::string text_of(const Diagnosis& diagnosis) {
   std::string text = measured_text(diagnosis.seen);
   text +=
       fmt::format("likely: {} ({:.0f} %)\n\n", says_of(all.front()), 100 * all.front().probability);
-  text +=
-      render(table_of(suspect_list(shown).items,
-                      {{"says"}, {"probability"}, {"step_time_s"}, {"memory_bytes"}, {"busy"}}));
+  text += render(
+      table_of(suspect_list(shown).items, "says; probability; step_time_s; memory_bytes; busy"));
   for (const Suspect& each : shown.suspects)
     if (!each.evidence.empty())
       text += fmt::format("{}: the logs say \"{}\"\n", says_of(each),
@@ -154,10 +129,8 @@ Records diagnosis_sample() {
 }
 
 int diagnose_command(const CommandLine& line) {
-  const auto options = parse(diagnose_usage, line.words);
+  const auto options = parse("diagnose", line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty())
-    throw UserError(fmt::format("which scenario? usage: {}", diagnose_usage.call));
   const std::vector<std::string> paths = all_of(*options, "log");
   if (paths.empty())
     throw UserError("--log: is missing: a log of the run, or a line of its progress bar");

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "cli/command.hpp"
@@ -10,28 +9,12 @@
 #include "cli/scenarios.hpp"
 #include "cli/screen.hpp"
 #include "scenarios/load/load_scenario.hpp"
-#include "scenarios/read/key_differences.hpp"
+#include "scenarios/read/resolved.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {
-
-constexpr std::array diff_option_specs{
-    OptionSpec{"set", "KEY=VALUE",
-               "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
-               true},
-    json_option};
-constexpr Usage diff_usage{
-    "stepsim diff A [B] [--set KEY=VALUE...] [--json]",
-    "Prints every key whose value differs, with where each value comes from, then what differs "
-    "between the models and between the constants of cluster and stack. A and B are scenarios or "
-    "traces that `run -o` wrote; --set changes B, and without B it changes a copy of A. The exit "
-    "code is 0 whether or not there is a difference.",
-    diff_option_specs,
-    "  stepsim diff qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe\n"
-    "  stepsim diff my.yaml --set strategy.deepspeed=ds_config.json --json\n",
-    2};
 
 struct FigurePair {
   std::string name;
@@ -145,11 +128,9 @@ Records diff_sample() {
 }
 
 int diff_command(const CommandLine& line) {
-  const auto options = parse(diff_usage, line.words);
+  const auto options = parse("diff", line.words);
   if (!options) return exit_code::yes;
   const std::vector<Setting> changes = settings_of(*options);
-  if (options->words.empty())
-    throw UserError(fmt::format("which scenarios? usage: {}", diff_usage.call));
   if (options->words.size() == 1 && changes.empty())
     throw UserError("compared with what? name a second scenario, or change this one with --set");
   const std::string& first = options->words.front();

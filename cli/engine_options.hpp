@@ -10,14 +10,6 @@
 
 namespace stepsim {
 
-inline constexpr OptionSpec engine_option{
-    "engine", "WHICH",
-    "auto (SimGrid, compared with the engine of our own; beyond ten seconds our own alone), own, "
-    "simgrid, or both: also where they differ most (default: auto)"};
-inline constexpr OptionSpec cfg_option{
-    "cfg", "KEY:VALUE", "for SimGrid's configuration, such as maxmin/precision:1e-9; repeats", 0,
-    true};
-
 Player player_of(const Options& options);
 
 // Returns what results as JSON say of the engine.

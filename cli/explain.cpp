@@ -19,42 +19,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array explain_option_specs = with_source_options(std::array{
-    engine_option, cfg_option,
-    OptionSpec{"set", "KEY=VALUE",
-               "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
-               true},
-    OptionSpec{"both", "KEY=VALUE",
-               "changes A and B alike; may stand several times (--gpus, --gpu, --cluster and the "
-               "other options of the machine do so by themselves)",
-               0, true},
-    OptionSpec{"each-at-limit", "", "compare also with the largest micro-batch of each that fits"},
-    OptionSpec{
-        "replays", "N",
-        "most mixtures of A and B: of more, orders are drawn (default 256, which is all of eight "
-        "settings)"},
-    OptionSpec{"samples", "N",
-               "most draws of the constants behind the ranges: eight at a time while more could "
-               "change who is slower or which row is the largest; 0: none (default: 24, for steps "
-               "of over 30000 operations 8, for GRPO 0)"},
-    OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"}, workers_option,
-    OptionSpec{"brief", "", "the sentence, and what was taken for each"},
-    OptionSpec{"csv", "", "the rows, for machines"}, json_option});
-constexpr Usage explain_usage{
-    "stepsim explain A [B] [--set KEY=VALUE...] [options]",
-    "Says in one sentence which setting makes A slower or faster than B, and by how much; then "
-    "divides the gap among the settings that differ, and among the causes, in rows that add up to "
-    "it. Settings are put from B into A, alone and with others, every mixture is replayed, and the "
-    "gap is divided by Shapley value; of a cause it is what is exposed in A less what is in B. A "
-    "and B are scenarios or traces that `run -o` wrote; --set changes B, and without B it changes "
-    "a copy of A.",
-    explain_option_specs,
-    "  stepsim explain qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe\n"
-    "  stepsim explain llama32-3b-sft-zero3 --set strategy.zero=2\n"
-    "  stepsim explain my.yaml --gpu 4090 --set strategy.lora.rank=64\n"
-    "  stepsim explain my.yaml --set cluster.xgmi.bandwidth=100GB/s --each-at-limit --json\n",
-    2};
-
 NamedStep read_step(const CommandLine& line, const std::string& word,
                     const std::vector<Setting>& settings) {
   return {word, word, settings, load_scenario(line.data, word, settings)};
@@ -63,12 +27,10 @@ NamedStep read_step(const CommandLine& line, const std::string& word,
 }  // namespace
 
 int explain_command(const CommandLine& line) {
-  const auto options = parse(explain_usage, line.words);
+  const auto options = parse("explain", line.words);
   if (!options) return exit_code::yes;
   const std::vector<Setting> shared = shared_settings_of(*options);
   const std::vector<Setting> changes = settings_of(*options);  // those, then --set
-  if (options->words.empty())
-    throw UserError(fmt::format("which scenario? usage: {}", explain_usage.call));
   if (options->words.size() == 1 && changes.size() == shared.size())
     throw UserError("compared with what? name a second scenario, or change this one with --set");
   require_one_form(*options, {"csv", "json", "brief"});

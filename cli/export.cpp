@@ -1,23 +1,20 @@
 // `export` writes a step, or a scenario, as other programs read it.
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 
 #include "analysis/report/memory_viz.hpp"
 #include "analysis/report/paje.hpp"
 #include "analysis/report/trace_events.hpp"
-#include "cli/cluster_options.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
 #include "cli/screen.hpp"
-#include "cli/shell_word.hpp"
+#include "cli/source_options.hpp"
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/write/exports.hpp"
-#include "scenarios/foreign/write/model_differences.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -26,56 +23,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array export_option_specs{
-    OptionSpec{"perfetto", "FILE", "write Trace Event JSON: ui.perfetto.dev, chrome://tracing"},
-    OptionSpec{"memory-viz", "FILE",
-               "write what one GPU holds as a memory snapshot of PyTorch: pytorch.org/memory_viz"},
-    OptionSpec{"rank", "N",
-               "with --memory-viz: of those that the trace tells apart (default: one of the stage "
-               "with least memory left)"},
-    engine_option,
-    cfg_option,
-    OptionSpec{"as", "KIND",
-               "instead: the scenario as a file of another program, ready to run there; a wrong "
-               "word lists them. paje: the trace for PajeNG or ViTE. simgrid: a cluster or node as "
-               "a platform of SimGrid"},
-    OptionSpec{"output", "FILE", "where that file goes", 'o'},
-    nodes_option,
-    network_option,
-    placement_option,
-    OptionSpec{"max-events", "N",
-               "slices and ends of arrows at most; beyond, short operations that follow each other "
-               "share a slice (default: 200000)"},
-    OptionSpec{"set", "KEY=VALUE",
-               "instead of what the scenario says, such as strategy.zero=2; repeats", 0, true},
-};
-constexpr Usage export_usage{
-    "stepsim export RUN --perfetto FILE | --memory-viz FILE | --as KIND -o FILE [options]\n"
-    "       stepsim export RUN --as paje -o FILE [options]\n"
-    "       stepsim export CLUSTER --as simgrid -o FILE [--nodes N] [--network NAME]",
-    "Writes a step as a trace for Perfetto and Chrome's tracing page: a track per rank and stream, "
-    "memory and the use of links as counters, arrows from the host to what it launched and into "
-    "collectives. RUN is a trace that `stepsim run -o` saved, or a scenario. Ranks that are alike "
-    "share a track that says for how many it stands; `run --fold off -o RUN` keeps them apart. "
-    "With --memory-viz: every request of one GPU's memory, laid out as PyTorch's allocator would, "
-    "from loading the model to the end of the step. "
-    "With --as: the scenario as a "
-    "file of another program, which is read back at once; keys that it cannot say stand in its "
-    "first lines, or are told where it has no comments. "
-    "With --as paje: the same tracks as a trace in the Paje format, by the names of the platform: "
-    "nodes with GPUs, hosts and links, states by operations, bandwidths and memory as variables. "
-    "With --as simgrid: a cluster or node of the catalogue as a platform file: its GPUs as hosts "
-    "with their rate and power, its links, and the routes between all GPUs; what the collective "
-    "library costs stands in properties of the zone.",
-    export_option_specs,
-    "  stepsim export llama32-3b-sft-zero3 --perfetto step.json\n"
-    "  stepsim export step.h5 --perfetto step.json --max-events 1000000\n"
-    "  stepsim export llama32-3b-sft-zero3 --memory-viz memory.pickle\n"
-    "  stepsim export llama32-3b-sft-zero3 --as deepspeed -o zero3.json\n"
-    "  stepsim export llama32-3b-sft-zero3 --as paje -o step.paje\n"
-    "  stepsim export superpod-h100 --nodes 4 --as simgrid -o cluster.xml\n",
-    1};
 
 constexpr std::uint32_t usual_events = 200'000;
 
@@ -227,19 +174,17 @@ int export_memory(const CommandLine& line, const Options& options, const std::st
 }  // namespace
 
 int export_command(const CommandLine& line) {
-  const auto options = parse(export_usage, line.words);
+  const auto options = parse("export", line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty())
-    throw UserError(fmt::format("which run? usage: {}", export_usage.call));
   const auto trace = options->get("perfetto"), memory = options->get("memory-viz"),
              kind = options->get("as");
   if (trace.has_value() + memory.has_value() + kind.has_value() > 1)
     throw UserError("--perfetto, --memory-viz and --as: expected one of them");
   if (options->has("rank") && !memory) throw UserError("--rank: expected with --memory-viz alone");
   if (kind == "simgrid") return export_platform(line, *options);
-  for (const OptionSpec& option : {nodes_option, network_option, placement_option})
-    if (options->has(option.name))
-      throw UserError(fmt::format("--{}: expected with --as simgrid alone", option.name));
+  for (const char* option : {"nodes", "network", "placement"})
+    if (options->has(option))
+      throw UserError(fmt::format("--{}: expected with --as simgrid alone", option));
   if (kind == "paje") return export_paje(line, *options);
   if (kind) return export_file(line, *options, *kind);
   if (memory) return export_memory(line, *options, *memory);

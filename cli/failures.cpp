@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <string>
 #include <system_error>
 
@@ -13,7 +12,6 @@
 #include "cli/screen.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/machine_error.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,7 +1,6 @@
 // These options stand before the command and say which catalogue it reads.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -9,16 +8,6 @@
 #include "topology/catalog.hpp"
 
 namespace stepsim {
-
-inline constexpr std::array front_options{
-    OptionSpec{
-        "data", "DIR",
-        "a catalogue over the installed one: an entry of it goes before one of the same name; "
-        "repeats, and the last one goes first",
-        0, true},
-    OptionSpec{"no-user-data", "",
-               "without the catalogue of your own, $XDG_CONFIG_HOME/stepsim or ~/.config/stepsim"},
-};
 
 // Returns where the data is that belongs to this program: beside an installed binary, or in the
 // source tree that the binary was built from.

@@ -1,11 +1,9 @@
-#include "cli/import.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
+#include "cli/command.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/foreign/door/sources.hpp"
@@ -17,20 +15,6 @@ namespace stepsim {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array import_option_specs = with_source_options(std::array{
-    OptionSpec{"output", "FILE", "where the scenario goes (default: it is printed)", 'o'},
-    OptionSpec{"set", "KEY=VALUE", "over the file, by its own keys or by those of a scenario", 0,
-               true},
-    OptionSpec{"keys", "", "instead: every key of the file, and what became of it"}});
-constexpr Usage import_usage{
-    "stepsim import FILE [-o scenario.yaml] [options]",
-    "Writes what a file of another program says as a scenario, each line with the key that it came "
-    "from. Other commands read such a file as it is; this is for going on by hand.",
-    import_option_specs,
-    "  stepsim import qwen3-sft.8xMI300.yaml -o qwen3-sft.scenario.yaml\n"
-    "  stepsim import qwen3-sft.yaml --cluster h100-8 --keys\n",
-    1};
 
 // A path in the scenario is one from the folder that the scenario is in.
 void move_paths(Translation& translation, const std::string& output) {
@@ -103,10 +87,8 @@ void apply_settings(const std::vector<Setting>& settings, Translation& translati
 }  // namespace
 
 int import_command(const CommandLine& line) {
-  const auto options = parse(import_usage, line.words);
+  const auto options = parse("import", line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty())
-    throw UserError(fmt::format("which file? usage: {}", import_usage.call));
   const std::string& file = options->words.front();
   const std::vector<Setting> settings = settings_of(*options);
   auto translation = translate_source(line.data, file, settings);

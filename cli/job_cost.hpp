@@ -4,23 +4,15 @@
 #include <optional>
 #include <string>
 
+#include "analysis/studies/outcome/interval.hpp"
+#include "analysis/studies/predict/goodput.hpp"
+#include "analysis/studies/predict/prediction.hpp"
 #include "cli/options.hpp"
 #include "sim/base/record.hpp"
 #include "sim/base/units.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
-
-inline constexpr OptionSpec price_option{"price", "N",
-                                         "adds what the whole job costs, or a step: money for a "
-                                         "GPU and an hour, or who rents it: lambda, "
-                                         "aws:spot, cheapest, as `stepsim list prices` names them"};
-inline constexpr OptionSpec budget_option{
-    "budget-money", "N", "with --price: adds what so much money buys: hours, steps, tokens"};
-inline constexpr OptionSpec power_option{"power", "N",
-                                         "watts of a GPU with its share of the node: the energy of "
-                                         "the whole job by these, instead of by "
-                                         "what its parts draw"};
 
 struct Rates {
   std::optional<double> price;  // for a GPU and an hour
@@ -44,5 +36,23 @@ struct JobTime {
 // Writes "cost         269 GPU-hours: 672 at 2.5 each; 188 kWh"; "" without rates.
 std::string cost_text(const Rates& rates, const JobTime& job);
 Record cost_record(const Rates& rates, const JobTime& job);
+
+// These write what `run` says of energy.
+inline constexpr double joules_per_kwh = 3.6e6;
+// Writes "45.2 kWh" or "12.3 MWh".
+std::string kwh_text(Joules energy);
+
+// Writes in a line the energy of a step, by what draws it, and of the whole job; "" where it is not
+// known.
+std::string energy_text(const Prediction& prediction, const std::optional<Interval>& interval);
+// Writes the energy by cause and by what draws it.
+std::string energy_table(const Prediction& prediction);
+Record energy_record(const Prediction& prediction, const std::optional<Interval>& interval);
+
+// Writes a sentence: "94.1 % of the time of a job whose parts fail: ...".
+std::string goodput_text(const Goodput& goodput);
+// Writes the same in a few words.
+std::string goodput_in_short(const Goodput& goodput);
+Records goodput_records(const std::optional<Goodput>& goodput);
 
 }  // namespace stepsim

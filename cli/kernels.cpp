@@ -1,11 +1,8 @@
 // `kernels` prints single kernels, predicted beside measured.
 #include <fmt/format.h>
 
-#include <array>
-
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/command.hpp"
-#include "cli/fits.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
@@ -13,21 +10,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array kernels_option_specs{
-    OptionSpec{"fit", "GPU", "is `stepsim fit kernels GPU` now"},
-    OptionSpec{"rows", "", "every kernel, not only the families"},
-    OptionSpec{"json", "", "for machines"},
-};
-constexpr Usage kernels_usage{
-    "stepsim kernels [TABLE.csv ...] [--rows] [--json]",
-    "Times of single kernels that somebody measured beside those that the GPU's file gives. "
-    "Columns: id, source, hardware, op, dtype, batch, and time_ms or tflops; of matrix products "
-    "(op "
-    "gemm, batched_gemm, grouped_gemm) M, N, K, layout, groups; of attention (op attention_fwd, "
-    "attention_bwd) kernel, queries, keys, heads, head_dim, causal. Without a table: gemm.csv and "
-    "attention.csv of scenarios/measured.",
-    kernels_option_specs, "  stepsim kernels\n  stepsim kernels my.csv --rows\n", 8};
 
 RecordList row_list(const KernelTimes& times) {
   return list_of(times.kernels, [](const TimedKernel& k) -> Records {
@@ -66,25 +48,14 @@ RecordList skipped_list(const KernelTimes& times) {
 std::string text_of(const KernelTimes& times, bool rows) {
   std::string text;
   if (rows)
-    text += render(table_of(row_list(times).items, {{"gpu"},
-                                                    {"kernel"},
-                                                    {"m"},
-                                                    {"n"},
-                                                    {"k"},
-                                                    {"measured_flops"},
-                                                    {"predicted_flops"},
-                                                    {"error"},
-                                                    {"id"}})) +
+    text += render(table_of(row_list(times).items,
+                            "gpu; kernel; m; n; k; measured_flops; predicted_flops; error; id")) +
             "\n";
-  text += render(table_of(family_list(times).items, {{"name"},
-                                                     {"rows"},
-                                                     {"median_abs_error"},
-                                                     {"p90_abs_error"},
-                                                     {"signed_mean"},
-                                                     {"worst_error"},
-                                                     {"worst", ""}}));
+  text += render(
+      table_of(family_list(times).items,
+               "name; rows; median_abs_error; p90_abs_error; signed_mean; worst_error; worst="));
   if (!times.skipped.empty())
-    text += "\n" + render(table_of(skipped_list(times).items, {{"id"}, {"reason"}}));
+    text += "\n" + render(table_of(skipped_list(times).items, "id; reason"));
   return text + fmt::format("\n{} of {} rows are predicted; errors are those of the time\n",
                             times.kernels.size(), times.kernels.size() + times.skipped.size());
 }
@@ -105,14 +76,8 @@ Records kernels_sample() {
 }
 
 int kernels_command(const CommandLine& line) {
-  const auto options = parse(kernels_usage, line.words);
+  const auto options = parse("kernels", line.words);
   if (!options) return exit_code::yes;
-  if (const auto gpu = options->get("fit")) {
-    say(stderr, "note: `stepsim kernels --fit {0}` is now `stepsim fit kernels {0}`\n", *gpu);
-    std::vector<std::string> words{*gpu};
-    words.insert(words.end(), options->words.begin(), options->words.end());
-    return fit_kernels(line, words, *options);
-  }
   const KernelTimes times =
       predict_kernels(line.data, read_kernel_tables(line.data, options->words));
   if (options->has("json"))

@@ -84,6 +84,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Options& opti
   return settings;
 }
 
+std::optional<Options> parse(std::string_view command, std::span<const std::string> words) {
+  return parse(usage_of_command(command), words);
+}
+
 std::optional<Options> parse(const Usage& usage, std::span<const std::string> words) {
   if (words.size() == 1 && words.front().starts_with(help_as)) {
     say("{}", usage_as(words.front().substr(help_as.size()), usage));
@@ -92,7 +96,7 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
   po::options_description description;
   description.add_options()("help,h", "");
   for (const OptionSpec& option : usage.options) {
-    std::string names(option.name);
+    std::string names = option.name;
     if (option.letter != 0) names += fmt::format(",{}", option.letter);
     if (option.value.empty())
       description.add_options()(names.c_str(), "");
@@ -142,6 +146,8 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
   if (result.words.size() > usage.most_words)
     throw UserError(
         fmt::format("unexpected \"{}\"; usage: {}", result.words[usage.most_words], usage.call));
+  if (result.words.empty() && !usage.asks.empty())
+    throw UserError(fmt::format("{}? usage: {}", usage.asks, usage.call));
   return result;
 }
 

@@ -14,20 +14,29 @@
 namespace stepsim {
 
 struct OptionSpec {
-  std::string_view name;   // "sizes"
-  std::string_view value;  // "A:B"; empty: a switch
-  std::string_view help;
-  char letter = 0;       // 'o': "-o" says the same
-  bool repeats = false;  // may be given several times
+  std::string name;   // "sizes"
+  std::string value;  // "A:B"; empty: a switch
+  std::string help;
+  char letter = 0;         // 'o': "-o" says the same
+  bool repeats = false;    // may be given several times
+  bool of_source = false;  // belongs to every command that reads files of other programs
 };
 
+// A usage is what a file of cli/commands/ says of a command.
 struct Usage {
-  std::string_view call;     // "stepsim collective NAME --cluster C [options]"
-  std::string_view summary;  // what it does, in a sentence or two
-  std::span<const OptionSpec> options;
-  std::string_view examples;   // ready to paste
+  std::string brief;    // in the list of commands
+  std::string call;     // "stepsim collective NAME --cluster C [options]"
+  std::string summary;  // what it does, in a sentence or two
+  std::vector<OptionSpec> options;
+  std::string examples;        // ready to paste
   std::size_t most_words = 1;  // arguments without a dash
+  std::string asks{};          // what it asks for where there is none: "which scenario"
 };
+Usage usage_of_command(std::string_view command);
+// Returns the options that stand before the command.
+std::vector<OptionSpec> front_options();
+// Returns a file of cli/commands/ as it was compiled in.
+std::string_view command_asset(std::string_view name);
 
 struct Options {
   std::vector<std::string> words;
@@ -48,14 +57,10 @@ std::vector<std::pair<std::string, std::string>> shared_settings_of(const Option
 // Returns the same behind the settings that options such as --cluster stand for.
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options);
 
-// Several commands have these options.
-inline constexpr OptionSpec workers_option{"workers", "N",
-                                           "replays at a time (default: one for each core)"};
-inline constexpr OptionSpec json_option{"json", "", "for machines"};
-
 // Returns nothing when help was asked for and printed. Throws UserError on what is wrong, with the
 // nearest option.
 std::optional<Options> parse(const Usage& usage, std::span<const std::string> words);
+std::optional<Options> parse(std::string_view command, std::span<const std::string> words);
 
 // Reads a word out of a closed list; the message names the list and the nearest member.
 std::string word_of(const Options& options, std::string_view name, std::string_view fallback,

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
@@ -33,57 +32,6 @@ namespace stepsim {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array plan_options{
-    OptionSpec{"cluster", "NAME", "the machine: a name of `stepsim list clusters` or `list nodes`"},
-    OptionSpec{"nodes", "LIST",
-               "how many nodes of it; several, as 2,4,8 or 1:64:*2: the best of all of them"},
-    OptionSpec{"stack", "NAME", "of `stepsim list stacks` (of a model: `stepsim show plan`)"},
-    OptionSpec{"global-batch", "ROWS", "rows of an optimizer step (of a model: 256)"},
-    OptionSpec{"sequence", "TOKENS", "of a row (of a model: 4096)"},
-    OptionSpec{"precision", "NAME", "of products, or of all: `stepsim list precisions`"},
-    OptionSpec{"goal", "WORD", "time, cost, memory or energy is to be least (default: time)"},
-    price_option,
-    OptionSpec{"free", "PERCENT",
-               "of a GPU's memory that a plan has to leave (default: 9; three of four published "
-               "runs need at most that more than is predicted)"},
-    OptionSpec{"top", "N", "so many plans (default: 5)"},
-    OptionSpec{"within", "SECONDS",
-               "the best that is found by then, and what is left open (default: 60; 0: until no "
-               "plan is left). Ctrl-C ends the search, too"},
-    OptionSpec{"memory", "SIZE",
-               "of this program and its workers; a replay that needs more is left open (default: "
-               "1.5 GB)"},
-    OptionSpec{"also-batch", "",
-               "batches beside the one asked about that divide better, too, with what they give"},
-    OptionSpec{"where", "CONDITION",
-               "only such plans: \"strategy.pipeline_parallel.size <= 2\"; repeats", 0, true},
-    OptionSpec{"set", "KEY=VALUE", "in all plans, and not varied; repeats", 0, true},
-    OptionSpec{"wide-tensor", "", "GPUs that share a layer may be of several nodes"},
-    engine_option,
-    cfg_option,
-    OptionSpec{"samples", "N", "draws of the constants for the best (default: 8; 0: none)"},
-    OptionSpec{"output", "FOLDER",
-               "write the best as scenarios, and plans.csv and plans.h5 of all that were replayed; "
-               "until then plans.journal keeps these, and the same command goes on from there",
-               'o'},
-    workers_option,
-    OptionSpec{"brief", "", "what was taken in a few lines"},
-    json_option};
-constexpr Usage plan_usage{
-    "stepsim plan MODEL|SCENARIO [--cluster C] [options]",
-    "Finds the best ways to split a job: how many GPUs share a layer, a sequence, the layers or "
-    "the "
-    "experts, the micro-batch, what is sharded and what is computed again, among all that come out "
-    "even and that the stack has. Bounds in closed form put most plans aside; the others are "
-    "replayed. Of a GRPO job: learners and the size of engines. Exit code 1: no plan fits.",
-    plan_options,
-    "  stepsim plan llama-3.1-8b --cluster superpod-h100 --nodes 8 --global-batch 512 --sequence "
-    "8192\n"
-    "  stepsim plan qwen3-30b-a3b --cluster mi300x-8 --stack fsdp2-eager --global-batch 64\n"
-    "  stepsim plan my.yaml --nodes 2,4,8 --goal cost --price 2.5\n"
-    "  stepsim plan my.yaml --where \"strategy.zero == 3\" -o plans\n",
-    1};
 
 constexpr std::uint32_t most_rows = 1u << 30;
 
@@ -160,8 +108,6 @@ bool names_model(const Catalogue& data, const std::string& word) {
 // Returns the question with the settings that options stand for; a model becomes the scenario that
 // plans begin with.
 PlanQuestion question_of(const CommandLine& line, const Options& options) {
-  if (options.words.empty())
-    throw UserError(fmt::format("which model or scenario? usage: {}", plan_usage.call));
   PlanQuestion question;
   question.data = line.data;
   question.source = options.words.front();
@@ -322,7 +268,7 @@ void require_energy(const PlanSpace& space) {
 }  // namespace
 
 int plan_command(const CommandLine& line) {
-  const auto options = parse(plan_usage, line.words);
+  const auto options = parse("plan", line.words);
   if (!options) return exit_code::yes;
   require_one_form(*options, {"brief", "json"});
   const PlanQuestion question = question_of(line, *options);

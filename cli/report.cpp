@@ -1,12 +1,10 @@
 // `report` writes runs and sweeps as a page to look at.
 #include <fmt/format.h>
 
-#include <array>
 #include <deque>
 #include <filesystem>
 
-#include "analysis/report/page_answers.hpp"
-#include "analysis/report/page_sweep.hpp"
+#include "analysis/report/page.hpp"
 #include "analysis/studies/claims/claim_file.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
@@ -25,30 +23,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array report_option_specs = with_source_options(std::array{
-    OptionSpec{"output", "FILE", "where the page goes", 'o'},
-    OptionSpec{"no-gap", "", "two steps side by side, without dividing the gap between them"},
-    OptionSpec{"replays", "N", "most replays behind the gap, as for `stepsim explain`"},
-    engine_option, cfg_option,
-    OptionSpec{"samples", "N",
-               "most draws of the constants behind the gap, as for `stepsim explain`"},
-    OptionSpec{"set", "KEY=VALUE",
-               "instead of what the scenarios say, such as strategy.zero=2; repeats", 0, true}});
-constexpr Usage report_usage{
-    "stepsim report RUN|SWEEP|CLAIMS... -o PAGE.html [options]",
-    "Writes a page that needs nothing but a browser: what every stream did, where the time goes, "
-    "memory over time, how full the links were, and every constant with its grade. RUN is a trace "
-    "that `stepsim run -o` saved, or a scenario; what `stepsim sweep -o` saved becomes plots and a "
-    "table, a file of claims is judged. Of two runs the page says why one takes longer; that takes "
-    "as long as `stepsim explain`.",
-    report_option_specs,
-    "  stepsim report llama32-3b-sft-zero3 -o step.html\n"
-    "  stepsim report step.h5 -o step.html\n"
-    "  stepsim report qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe -o both.html\n"
-    "  stepsim report my-claims.yaml -o claims.html\n"
-    "  stepsim report scaling.h5 -o scaling.html\n",
-    4};
 
 Page empty_page(const Options& options) {
   return {.title = fmt::format("{}", fmt::join(options.words, " and ")),
@@ -116,10 +90,8 @@ Records gap_between(const CommandLine& line, const Options& options, const std::
 }  // namespace
 
 int report_command(const CommandLine& line) {
-  const auto options = parse(report_usage, line.words);
+  const auto options = parse("report", line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty())
-    throw UserError(fmt::format("which run? usage: {}", report_usage.call));
   const auto path = options->get("output");
   if (!path) throw UserError("-o PAGE.html is missing: where the page goes");
   Page page = empty_page(*options);

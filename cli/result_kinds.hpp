@@ -2,8 +2,6 @@
 // everything in it that there may be.
 #pragma once
 
-#include <array>
-
 #include "cli/result.hpp"
 
 namespace stepsim {
@@ -25,8 +23,6 @@ Records diagnosis_sample();
 Records collective_sample();
 Records compare_sample();
 Records kernels_sample();
-Records curves_sample();
-Records network_sample();
 Records list_sample();
 Records entry_sample();
 Records model_sample();
@@ -74,10 +70,6 @@ inline constexpr ResultKind list_kind{"list", 1, "`stepsim list`: what the catal
 inline constexpr ResultKind entry_kind{"entry", 1, "`stepsim show` of an entry of the catalogue",
                                        entry_sample};
 inline constexpr ResultKind model_kind{"model", 1, "`stepsim show` of a model", model_sample};
-inline constexpr ResultKind curves_kind{"curves", 1, "`stepsim fit kernels`: curves of a GPU",
-                                        curves_sample};
-inline constexpr ResultKind network_kind{"network", 1, "`stepsim fit network`: costs of a machine",
-                                         network_sample};
 inline constexpr ResultKind scenario_kind{"scenario", 1, "`stepsim show` of a scenario",
                                           scenario_sample};
 inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`", keys_sample};

@@ -7,20 +7,19 @@
 
 #include "analysis/studies/anchor/anchored_rows.hpp"
 #include "analysis/studies/anchor/posterior.hpp"
+#include "analysis/studies/explain/carriers.hpp"
 #include "analysis/studies/fidelity/recorded_errors.hpp"
 #include "analysis/studies/fidelity/rl_rows.hpp"
 #include "analysis/studies/fidelity/row_order.hpp"
 #include "analysis/studies/fidelity/row_validation.hpp"
-#include "analysis/studies/fidelity/series.hpp"
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/outputs.hpp"
 #include "cli/result_kinds.hpp"
-#include "cli/row_export.hpp"
 #include "cli/row_reading.hpp"
 #include "cli/screen.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -54,12 +53,9 @@ RecordList figure_list(const PredictedRow& row) {
 TextTable figure_table(const std::vector<PredictedRow>& rows) {
   Records all;
   for (const PredictedRow& row : rows) append(all, figure_list(row).items);
-  return table_of(all, {{"family", "family"},
-                        {"id", "row"},
-                        {"metric", "metric"},
-                        {"measured", "measured"},
-                        {"predicted", "predicted"},
-                        {"error", "error"}});
+  return table_of(
+      all,
+      "family=family; id=row; metric=metric; measured=measured; predicted=predicted; error=error");
 }
 
 TextTable missing_table(const std::vector<PredictedRow>& rows) {
@@ -140,13 +136,9 @@ RecordList memory_list(const std::vector<MemoryErrors>& errors) {
 }
 
 TextTable memory_table(const std::vector<PredictedRow>& rows) {
-  return table_of(memory_list(memory_errors(rows)).items, {{"counts", "memory that counts"},
-                                                           {"rows", " rows"},
-                                                           {"median_abs_error", " median |error|"},
-                                                           {"p90_abs_error", " 90 %"},
-                                                           {"signed_mean", " signed mean"},
-                                                           {"worst_error", " worst"},
-                                                           {"worst", ""}});
+  return table_of(memory_list(memory_errors(rows)).items,
+                  "counts=memory that counts; rows= rows; median_abs_error= median |error|; "
+                  "p90_abs_error= 90 %; signed_mean= signed mean; worst_error= worst; worst=");
 }
 
 RecordList chance_list(const std::vector<PredictedRow>& rows) {
@@ -164,11 +156,10 @@ RecordList chance_list(const std::vector<PredictedRow>& rows) {
 std::string chances_text(const std::vector<PredictedRow>& rows) {
   const RecordList chances = chance_list(rows);
   if (chances.items.empty()) return "";
-  std::string text = "\n" + render(table_of(chances.items, {{"from", " chance from"},
-                                                            {"rows", " rows"},
-                                                            {"chance", " mean chance"},
-                                                            {"fitted", " ran"},
-                                                            {"share", " share"}}));
+  std::string text =
+      "\n" + render(table_of(
+                 chances.items,
+                 "from= chance from; rows= rows; chance= mean chance; fitted= ran; share= share"));
   std::vector<const PredictedRow*> asked;
   for (const PredictedRow& row : rows)
     if (row.predicted() && !row.asked.empty()) asked.push_back(&row);
@@ -196,8 +187,7 @@ RecordList series_list(const std::vector<AxisErrors>& errors) {
 
 TextTable series_table(std::vector<AxisErrors> errors) {
   std::erase_if(errors, [](const AxisErrors& axis) { return axis.steps == 0; });
-  return table_of(series_list(errors).items,
-                  {{"along"}, {"steps"}, {"median_abs_error"}, {"p90_abs_error"}});
+  return table_of(series_list(errors).items, "along; steps; median_abs_error; p90_abs_error");
 }
 
 // These compare rows with each other: what changes from row to row, and layouts of one model and
@@ -227,15 +217,8 @@ std::string order_text(std::vector<OrderedGroup> groups) {
   if (groups.empty()) return "";
   const OrderSummary all = summary_of(groups);
   return "\n" +
-         render(table_of(order_list(groups).items, {{"model"},
-                                                    {"gpus"},
-                                                    {"batch"},
-                                                    {"rows"},
-                                                    {"pairs"},
-                                                    {"pairs_right"},
-                                                    {"picked"},
-                                                    {"best"},
-                                                    {"lost"}})) +
+         render(table_of(order_list(groups).items,
+                         "model; gpus; batch; rows; pairs; pairs_right; picked; best; lost")) +
          fmt::format(
              "\n{} of {} pairs are in the right order; the layout picked is at most {} "
              "slower than the best of its group\n",
@@ -280,6 +263,18 @@ Records verdict_records(const PredictedRow& row) {
           {"error", "of a verdict: none", std::optional<double>()}};
 }
 
+// Draws with where the constant that holds for all times lies in its range: fits of it ask for
+// that.
+void append_draws(const PredictedRow& row, RecordList& draws) {
+  for (const DrawnError& drawn : row.drawn)
+    draws.items.emplace_back(
+        "", "",
+        Records{{"id", "row", row.id},
+                {"error", "of the time", drawn.error, Measure::error},
+                {"unexplained", "where stack.unexplained lies in its range, from 0 to 1",
+                 quantile(drawn.draw, carries_everything)}});
+}
+
 Records family_records(const RowFamily& family) {
   return {{"name", "family", family.name},
           {"rows", "with a time", family.rows},
@@ -312,7 +307,7 @@ Records order_records(const std::vector<OrderedGroup>& groups) {
 }
 
 Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& beside) {
-  RecordList predicted, missing, crashed, assumed, scenarios;
+  RecordList predicted, missing, crashed, assumed, scenarios, draws;
   for (const PredictedRow& row : rows) {
     if (!row.crashes.empty())
       crashed.items.emplace_back("", "", why_not(row, "crashes", row.crashes));
@@ -321,6 +316,7 @@ Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& 
     if (!row.predicted()) continue;
     for (Record& figure : figure_list(row).items) predicted.items.push_back(std::move(figure));
     predicted.items.emplace_back("", "", verdict_records(row));
+    append_draws(row, draws);
     if (!row.scenario.empty())
       scenarios.items.emplace_back(
           "", "",
@@ -336,6 +332,7 @@ Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& 
       {"no_answer", "rows whose workers died", crashed},
       {"assumed", "what rows leave open and how it was taken", assumed},
       {"scenarios", "that rows became", scenarios},
+      {"draws", "with --samples: of rows with a time", draws},
       {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
       {"memory", "errors of the memory, by what figures count", memory_list(memory_errors(rows))},
       {"chances", "to fit, by tenths, and how often they came true", chance_list(rows)},
@@ -365,22 +362,16 @@ int print_anchored(const CommandLine& line, const RowTablesQuestion& question,
                     .rows = tables.steps,
                     .samples = question.samples,
                     .seed = 1,
-                    .stack = {},
                     .like = draws_before(question.samples, 1)});
   const std::vector<AnchoredFamily> families = anchored_families(tables.steps, predicted);
   if (question.json) {
     print_result(anchored_rows_kind, {},
                  {{"families", "then all of them", anchored_list(families)}});
   } else {
-    say("{}", render(table_of(anchored_list(families).items, {{"name"},
-                                                              {"rows"},
-                                                              {"median_abs_error"},
-                                                              {"anchored_median_abs_error"},
-                                                              {"p90_abs_error"},
-                                                              {"anchored_p90_abs_error"},
-                                                              {"held"},
-                                                              {"anchored_held"},
-                                                              {"width"}})));
+    say("{}",
+        render(table_of(anchored_list(families).items,
+                        "name; rows; median_abs_error; anchored_median_abs_error; p90_abs_error; "
+                        "anchored_p90_abs_error; held; anchored_held; width")));
   }
   return families.back().rows == 0 ? exit_code::no : exit_code::yes;
 }
@@ -415,6 +406,7 @@ Records rows_sample() {
   row.memory_error = 0;
   row.capacity = 1;
   row.chance = 1;
+  row.drawn.emplace_back();
   row.assumed = other.missing = third.crashes = {""};
   return records_of({row, other, third}, {{AxisErrors{}}, {OrderedGroup{}}});
 }
@@ -426,11 +418,8 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   const RowTables tables = read_row_tables(line.data, question.files);
   for (const std::string& note : tables.notes) say(stderr, "note: {}\n", readable(note));
   if (question.anchored) return print_anchored(line, question, tables);
-  std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
-                                                      .rows = tables.steps,
-                                                      .samples = question.samples,
-                                                      .seed = 1,
-                                                      .stack = {}});
+  std::vector<PredictedRow> predicted = predict_rows(
+      {.data = line.data, .rows = tables.steps, .samples = question.samples, .seed = 1});
   const RowComparisons beside{errors_by_axis(series_steps(tables.steps, predicted)),
                               ordered_groups(tables.steps, predicted)};
   const RowSampling sampling{question.samples, 1};

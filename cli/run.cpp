@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
@@ -29,50 +28,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array run_option_specs = with_source_options(std::array{
-    OptionSpec{"output", "FILE", "write the step as an HDF5 trace", 'o'},
-    OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
-    engine_option, cfg_option,
-    OptionSpec{"samples", "N",
-               "draws of the constants behind the intervals, with the constants that move the step "
-               "time most; 0: none (default: 8 for steps of few operations, and intervals alone)"},
-    OptionSpec{"set", "KEY=VALUE",
-               "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
-    OptionSpec{"ideal", "CAUSE", "replay as if this cause cost nothing, such as launch; repeats", 0,
-               true},
-    OptionSpec{"faster", "N",
-               "changes that make it faster, or make it fit, each computed: the best N of all that "
-               "are known here (default 3, of as many as take a second or two; with --json, "
-               "--brief or --ideal 0)"},
-    OptionSpec{
-        "changes", "",
-        "with --json or --brief: the same of as many as take a second or two, which is usual "
-        "without these"},
-    price_option, budget_option, power_option,
-    OptionSpec{"energy", "", "adds where the energy goes, by cause"},
-    OptionSpec{"beside", "LOG",
-               "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
-               "of a trainer; - reads standard input"},
-    OptionSpec{"full", "", "everything that is known, however long; else a screen of 40 lines"},
-    OptionSpec{"brief", "",
-               "the answer alone, in one line; a second one says what was taken, others what is "
-               "not modelled and what was assumed"},
-    OptionSpec{"json", "", "for machines"}});
-constexpr Usage run_usage{
-    "stepsim run SCENARIO [options]",
-    "Replays one optimizer step of a scenario file operation by operation and prints its time, "
-    "where the time goes, whether it fits into memory, and what would make it faster. Exit code 1: "
-    "it does not fit.",
-    run_option_specs,
-    "  stepsim run llama32-3b-sft-zero3\n"
-    "  stepsim run my.yaml --set strategy.zero=2 --set job.micro_batch=4\n"
-    "  stepsim run my.yaml --set cluster.xgmi.bandwidth=100GB/s --ideal launch\n"
-    "  stepsim run my.yaml -o step.h5 --json\n"
-    "  stepsim run my.yaml --brief --price 2.5 --power 1200\n"
-    "  stepsim run my.yaml --faster 10\n"
-    "  stepsim run my.yaml --beside out/checkpoint-500/trainer_state.json\n",
-    1};
 
 constexpr std::size_t most_movers = 6;
 
@@ -221,11 +176,9 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
 }  // namespace
 
 int run_command(const CommandLine& line) {
-  const auto options = parse(run_usage, line.words);
+  const auto options = parse("run", line.words);
   if (!options) return exit_code::yes;
   require_one_form(*options, {"brief", "json"});
-  if (options->words.empty())
-    throw UserError(fmt::format("which scenario? usage: {}", run_usage.call));
   const std::vector<Setting> settings = settings_of(*options);
   const bool fold = word_of(*options, "fold", "auto", {"auto", "off"}) == "auto";
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);

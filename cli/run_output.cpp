@@ -10,9 +10,8 @@
 
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/beside_text.hpp"
-#include "cli/energy_text.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/goodput_text.hpp"
+#include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
@@ -203,10 +202,8 @@ RecordList breakdown_list(const Prediction& p) {
 std::string breakdown_text(const Prediction& p) {
   const bool stages = p.memory.stage.count > 0;
   return "\n" + render(table_of(breakdown_list(p).items,
-                                {{"cause", stages ? "mean of all stages" : "where the time goes"},
-                                 {"exposed_s"},
-                                 {"share"},
-                                 {"hidden_s"}}));
+                                stages ? "cause=mean of all stages; exposed_s; share; hidden_s"
+                                       : "cause=where the time goes; exposed_s; share; hidden_s"));
 }
 
 // ---- as much as fits a screen

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,6 +13,7 @@
 #include "scenarios/read/run_length.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 
@@ -96,13 +96,11 @@ std::string text_in(const std::string& file) {
 Records value_records(const ResolvedKey& key) {
   constexpr std::string_view what = "a number, a flag or a text, as a file would say it";
   const auto value = [&]() -> Record {
-    double number = 0;
-    const char* const end = key.value.data() + key.value.size();
     const bool numeric = key.facts->kind == KeyKind::whole || key.facts->kind == KeyKind::number;
     if (key.value.empty()) return {"value", what, std::optional<std::string>()};
     if (key.facts->kind == KeyKind::flag) return {"value", what, key.value == "true"};
-    if (numeric && std::from_chars(key.value.data(), end, number).ptr == end)
-      return {"value", what, number};
+    if (const auto number = number_from<double>(key.value); numeric && number)
+      return {"value", what, *number};
     return {"value", what, key.value};
   };
   const bool placed = key.said && !key.origin.source.empty(),

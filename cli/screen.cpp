@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
-#include <random>
+#include <string_view>
 #include <system_error>
 
 #include "sim/base/letters.hpp"
@@ -26,10 +25,7 @@ bool to_terminal() {
 std::size_t columns_said() {
   const char* const said = std::getenv("COLUMNS");
   if (said == nullptr) return 0;
-  const std::string_view text(said);
-  std::size_t columns = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  return failed == std::errc() && end == text.data() + text.size() ? columns : 0;
+  return number_from<std::size_t>(said).value_or(0);
 }
 
 std::size_t columns_of_terminal() {
@@ -90,6 +86,20 @@ std::string coloured(std::string_view text, Colour colour) {
   constexpr std::array<std::string_view, 3> codes{"32", "31", "1"};
   return fmt::format("{0}{1}m{2}{0}0m", colour_mark(), codes[static_cast<std::size_t>(colour)],
                      text);
+}
+
+std::string shell_word(const std::string& text) {
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return is_letter_or_digit(c) || std::string_view("._-/=+:@%,").find(c) != std::string::npos;
+  });
+  if (plain && !text.empty()) return text;
+  std::string quoted = "'";
+  for (const char c : text)
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
+  return quoted + '\'';
 }
 
 }  // namespace stepsim

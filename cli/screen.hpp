@@ -33,4 +33,7 @@ enum class Colour : unsigned char { good, bad, strong };
 // Marks the text so that what say() writes to a terminal shows the colour, and nothing else does.
 std::string coloured(std::string_view text, Colour colour);
 
+// Quotes the text so that a shell takes it for one word.
+std::string shell_word(const std::string& text);
+
 }  // namespace stepsim

@@ -10,11 +10,10 @@
 #include "scenarios/read/anchor.hpp"
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/taken.hpp"
-#include "scenarios/rules/unknown_differences.hpp"
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -91,10 +90,9 @@ std::string assumptions_text(std::span<const Assumption> assumptions) {
       others.push_back(each);
   if (others.empty()) return text;
   return text +
-         render(table_of(assumption_record(others).parts(), {{"what", "not in the file"},
-                                                             {"taken", "taken"},
-                                                             {"because", "because"},
-                                                             {"change", "change it with"}})) +
+         render(table_of(
+             assumption_record(others).parts(),
+             "what=not in the file; taken=taken; because=because; change=change it with")) +
          "\n";
 }
 
@@ -148,6 +146,14 @@ std::string taken_text(std::span<const ReadSide> sides) {
       all += fmt::format("note: {} and {} differ in what is not modelled: {}\n\n",
                          sides.front().name, side.name, each);
   return all;
+}
+
+ClusterChoice cluster_choice(const std::string& name, const Options& options) {
+  return {.name = name,
+          .nodes = count_of(options, "nodes", 1, most_nodes),
+          .network = options.get("network").value_or(""),
+          .platform = options.get("platform").value_or(""),
+          .placement = options.get("placement").value_or("")};
 }
 
 }  // namespace stepsim

@@ -1,7 +1,6 @@
 // These options are for files of other programs: what they do not hold, and what of that was taken.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,52 +11,9 @@
 #include "cli/options.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/record.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
-
-inline constexpr std::array source_options{
-    OptionSpec{"cluster", "NAME",
-               "the machine: a name of `stepsim list clusters` or `list nodes`, or a card: h100, "
-               "\"RTX 4090\", A100-80G, h100:4"},
-    OptionSpec{"gpu", "NAME",
-               "the same, for a card: one of it, unless the file or --gpus says more"},
-    OptionSpec{"gpus", "N", "how many GPUs in all; nodes follow from it"},
-    OptionSpec{"nodes", "N", "how many nodes of it"},
-    OptionSpec{"host-memory", "SIZE", "memory of each host, such as 64GB"},
-    OptionSpec{"cores", "N", "cores of each host"},
-    OptionSpec{"model", "NAME",
-               "the model: a name of `stepsim list models`, or the path of a config.json"},
-    OptionSpec{"tokens", "N",
-               "tokens of the data set, for the time of the whole job (a file of another program)"},
-    OptionSpec{"samples-in-set", "N",
-               "rows or pairs of the data set (the same); of packed rows beside --set "
-               "job.document_length.mean=TOKENS"},
-    OptionSpec{"from", "KIND",
-               "which program the file is of, where it is not told by what it holds; a wrong word "
-               "lists them"},
-    OptionSpec{"accelerate", "FILE", "a file of Accelerate beside one of arguments"},
-    OptionSpec{"launch", "N", "which of the trainings that a script starts (default: the first)"},
-    OptionSpec{"release", "PROGRAM=VERSION",
-               "the release of a framework, such as trl=0.14: `stepsim list releases`; repeats", 0,
-               true},
-    OptionSpec{
-        "anchor", "FILE",
-        "what a measured run says of the constants: a file of `stepsim anchor` (default: the "
-        "one of this machine and stack in the folder anchors of a catalogue over the "
-        "installed one, such as ~/.config/stepsim/anchors)"},
-    OptionSpec{"no-anchor", "", "constants as the catalogue states them"},
-    OptionSpec{"budget", "N",
-               "operations that a step is written as at most (job.budget); what takes more is "
-               "refused beforehand"}};
-
-// Returns a command's own options, and these.
-template <std::size_t N>
-constexpr auto with_source_options(const std::array<OptionSpec, N>& own) {
-  std::array<OptionSpec, N + source_options.size()> all{};
-  for (std::size_t i = 0; i < N; ++i) all[i] = own[i];
-  for (std::size_t i = 0; i < source_options.size(); ++i) all[N + i] = source_options[i];
-  return all;
-}
 
 // The machine that `--cluster` names. Nodes that are not said are the file's, else one.
 std::pair<std::string, std::string> cluster_setting(const std::string& name,
@@ -85,5 +41,8 @@ struct ReadSide {
 std::string taken_text(std::span<const ReadSide> sides);
 // Returns the same for machines.
 Record assumption_record(std::span<const Assumption> assumptions);
+
+// Returns a cluster or node by its name, with what these options say.
+ClusterChoice cluster_choice(const std::string& name, const Options& options);
 
 }  // namespace stepsim

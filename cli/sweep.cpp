@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "analysis/studies/outcome/played_again.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
@@ -22,56 +20,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array sweep_options = with_source_options(std::array{
-    OptionSpec{"vary", "KEY=VALUES",
-               "1,2,4 or 2:32 (by one), 4:32:4 (by four), 1:64:*2 (doubling); repeats: every "
-               "combination",
-               0, true},
-    OptionSpec{"zip", "KEY=VALUES", "the same, but all --zip move together; repeats", 0, true},
-    OptionSpec{"where", "CONDITION", "only such points: \"cluster.nodes * job.micro_batch <= 64\"",
-               0, true},
-    OptionSpec{"set", "KEY=VALUE", "in all points, instead of what the file says; repeats", 0,
-               true},
-    OptionSpec{
-        "find", "QUESTION",
-        "\"max job.micro_batch such that fits\": instead of a table one value, over 1:1024 or "
-        "what --vary says"},
-    OptionSpec{"output", "NAME",
-               "write NAME.csv and NAME.h5; until then NAME.journal keeps every finished point, "
-               "and the same command goes on from there",
-               'o'},
-    OptionSpec{"shard", "I/N", "only every N-th point, to NAME.shard-I-of-N.h5 (see merge)"},
-    engine_option, cfg_option,
-    OptionSpec{"samples", "N",
-               "draws of the constants behind an interval of each step time (default: none)"},
-    OptionSpec{"workers", "N", "processes at once (default: one per core)", 'j'},
-    OptionSpec{"brief", "", "which points are worth having, and what was taken; without the table"},
-    OptionSpec{"json", "", "for machines"},
-    OptionSpec{"csv", "", "for spreadsheets: the table that NAME.csv would hold"}});
-constexpr Usage sweep_usage{
-    "stepsim sweep SCENARIO --vary KEY=VALUES [options]",
-    "Predicts a scenario for every combination of the varied settings: a row each, with the reason "
-    "where a point cannot run; then how it scales, which points are worth having, and what would "
-    "make the fastest faster. SCENARIO may be a file that says what to vary (docs/sweeps.md).",
-    sweep_options,
-    "  stepsim sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:16:*2 --vary strategy.zero=2,3\n"
-    "  stepsim sweep my.yaml --vary cluster.nodes=2:32 -o scaling\n"
-    "  stepsim sweep my.yaml --find \"min cluster.nodes such that step_time < 60 s and fits\"\n"
-    "  stepsim sweep my-sweep.yaml --shard 3/8 -o scaling\n",
-    1};
-
-constexpr std::array merge_options{
-    OptionSpec{"output", "NAME", "write NAME.csv and NAME.h5, as one sweep would have", 'o'},
-    OptionSpec{"json", "", "for machines"}};
-constexpr Usage merge_usage{
-    "stepsim merge SHARD.h5... -o NAME",
-    "Puts the shards of a sweep together. The files are those of the same sweep without shards, "
-    "byte for byte.",
-    merge_options, "  stepsim merge scaling.shard-*-of-8.h5 -o scaling\n", 100000};
-
 SweepPlan plan_of(const Options& options) {
-  if (options.words.empty())
-    throw UserError(fmt::format("which scenario? usage: {}", sweep_usage.call));
   const std::string& word = options.words.front();
   SweepPlan plan;
   if (is_sweep_file(word))
@@ -170,7 +119,7 @@ std::string fastest_text(const std::optional<PlayedBy>& played) {
 }  // namespace
 
 int sweep_command(const CommandLine& line) {
-  const auto options = parse(sweep_usage, line.words);
+  const auto options = parse("sweep", line.words);
   if (!options) return exit_code::yes;
   require_one_form(*options, {"brief", "csv", "json"});
   if (const auto question = options->get("find")) return find(line, *options, *question);
@@ -211,10 +160,8 @@ int sweep_command(const CommandLine& line) {
 }
 
 int merge_command(const CommandLine& line) {
-  const auto options = parse(merge_usage, line.words);
+  const auto options = parse("merge", line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty())
-    throw UserError(fmt::format("which shards? usage: {}", merge_usage.call));
   const std::string stem = stem_of(*options);
   if (!stem.empty()) require_own_names(stem, options->words);
   const SweepTable table = merge_shards(options->words);

@@ -1,15 +1,25 @@
 // A sweep as a person or a program reads it.
 #pragma once
 
-#include <span>
 #include <string>
+#include <vector>
 
+#include "analysis/studies/sweep/sweep_reading.hpp"
 #include "analysis/studies/sweep/sweep_search.hpp"
-#include "analysis/studies/sweep/sweep_what_ifs.hpp"
+#include "analysis/studies/sweep/sweep_table.hpp"
 #include "cli/result_kinds.hpp"
-#include "cli/sweep_notes.hpp"
+#include "scenarios/assumption.hpp"
 
 namespace stepsim {
+
+// These notes say what a sweep has to say of the file that its points are made from.
+struct SweepNotes {
+  std::string taken;                    // as `run` prints it: what is assumed, what is not modelled
+  std::string in_brief;                 // the same in a few lines
+  std::vector<Assumption> assumptions;  // the points may say what these leave open
+  std::vector<std::string> notes;       // of the file, and of keys that are varied for nothing
+};
+SweepNotes notes_on(const Catalogue& data, const SweepTable& table);
 
 std::string sweep_text(const SweepTable& table, const SweepReport& report,
                        const SweepAdvice& advice);

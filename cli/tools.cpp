@@ -138,8 +138,7 @@ std::string tool_usage_text(const Usage& usage) {
       fmt::format("{}\n{}\n", on_one_line(usage.summary), split(usage.call, '\n').front());
   const bool first = usage.call.starts_with("stepsim run ");
   for (const OptionSpec& option : usage.options)
-    if (!holds(kept_back, option.name))
-      text += property_of(option, !first && holds(source_options, option.name, &OptionSpec::name));
+    if (!holds(kept_back, option.name)) text += property_of(option, !first && option.of_source);
   return text;
 }
 

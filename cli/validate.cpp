@@ -23,42 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array validate_option_specs{
-    OptionSpec{"estimates", "", "hold against the estimated: blocks instead of the measured: ones"},
-    OptionSpec{"rows", "FILE|FOLDER",
-               "tables of published steps (CSV) instead of scenarios; repeats", 0, true},
-    OptionSpec{"samples", "N",
-               "draws of the constants, and of what scenarios do not know, behind intervals "
-               "(default: none)"},
-    OptionSpec{
-        "recorded", "TABLE",
-        "with --rows: what got worse since this was recorded; the answer is no if anything did"},
-    OptionSpec{"record", "TABLE", "with --rows: write the errors of the families there"},
-    OptionSpec{
-        "anchored", "",
-        "with --rows: each row anchored on each other one of its source, machine and "
-        "framework, as `stepsim anchor` does; errors before and after by family (default: 64 "
-        "draws)"},
-    OptionSpec{"export", "DIR", "with --rows: write each predicted row there as a scenario"},
-    OptionSpec{"json", "", "for machines"},
-};
-constexpr Usage validate_usage{
-    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--recorded TABLE] [--export "
-    "DIR]] "
-    "[--samples N] [--json]",
-    "Predicts every scenario that has a measured: block and prints both figures with the signed "
-    "error, by family. Inside a measured range the error is 0, outside it counts from the nearer "
-    "end. Without words: the runs in scenarios/seeds.",
-    validate_option_specs,
-    "  stepsim validate\n  stepsim validate scenarios/seeds my-run.yaml --json\n"
-    "  stepsim validate --samples 16\n"
-    "  stepsim validate --rows scenarios/measured/steps\n"
-    "  stepsim validate --rows scenarios/measured/steps --recorded "
-    "scenarios/measured/recorded.csv\n"
-    "  stepsim validate --rows scenarios/measured/steps/moe.csv --export rows\n"
-    "  stepsim validate --rows measure/users --anchored\n",
-    1000};
-
 // Folders give their files in order of name.
 std::vector<std::string> files_in(const std::string& place, std::string_view extension) {
   std::error_code failed;
@@ -158,11 +122,9 @@ std::string text_of(const Validation& validation, std::string_view against) {
   text += "\n" + render(verdict_table(validation, against));
   const auto right = std::ranges::count_if(validation.verdicts, &ValidatedVerdict::right);
   text += "\n" +
-          render(table_of(family_list(validation).items, {{"name", "family"},
-                                                          {"rows", "rows"},
-                                                          {"median_abs_error", "median |error|"},
-                                                          {"p90_abs_error", "90 %"},
-                                                          {"signed_mean", "signed mean"}})) +
+          render(table_of(family_list(validation).items,
+                          "name=family; rows=rows; median_abs_error=median |error|; "
+                          "p90_abs_error=90 %; signed_mean=signed mean")) +
           fmt::format("\n{} of {} memory verdicts are right\n", right, validation.verdicts.size());
   const auto asked = std::ranges::count_if(
       validation.figures, [](const ValidatedFigure& row) { return row.band.has_value(); });
@@ -255,7 +217,7 @@ Records validate_sample() {
 }
 
 int validate_command(const CommandLine& line) {
-  const auto options = parse(validate_usage, line.words);
+  const auto options = parse("validate", line.words);
   if (!options) return exit_code::yes;
   if (options->has("anchored") && !options->has("rows"))
     throw UserError("--anchored: anchors rows of tables: name the tables with --rows");

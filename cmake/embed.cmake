@@ -1,7 +1,8 @@
-# cmake -D OUT=<file.cpp> -P embed.cmake -- FILE...: the files as texts in a program, by their names.
+# cmake -D OUT=<file.cpp> -D HEADER=<header> -D FUNCTION=<name> -P embed.cmake -- FILE...: the files as texts in a program, by their
+# names, which the function that the header declares returns.
 cmake_minimum_required(VERSION 3.25)
-set(source "#include <stdexcept>\n#include <string>\n\n#include \"analysis/report/page.hpp\"\n\n")
-string(APPEND source "namespace stepsim {\n\nstd::string_view page_asset(std::string_view name) {\n")
+set(source "#include <stdexcept>\n#include <string>\n\n#include \"${HEADER}\"\n\n")
+string(APPEND source "namespace stepsim {\n\nstd::string_view ${FUNCTION}(std::string_view name) {\n")
 set(given FALSE)
 math(EXPR last "${CMAKE_ARGC} - 1")
 foreach(i RANGE ${last})

@@ -2,7 +2,7 @@
 # Everything it says goes to stderr. Exit codes: 2 packages are missing, 3 the build failed.
 
 build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev
-  libboost-program-options-dev libhdf5-dev libfmt-dev libyaml-cpp-dev libtomlplusplus-dev libnlopt-dev
+  libboost-program-options-dev libhdf5-dev libfmt-dev libyaml-dev libtomlplusplus-dev
   node-d3)
 test_packages=(catch2 python3-h5py valgrind)  # without valgrind no instructions are counted
 slurm_packages=(slurm-wlm munge)  # without them one test is skipped
@@ -46,7 +46,7 @@ ensure_packages() {
 stale() {
   [[ -x $root/build/stepsim && -f $stamp && $(<"$stamp") == "$root" ]] || return 0
   [[ $(find "$root"/{CMakeLists.txt,CMakePresets.json,sim,topology,workloads,scenarios,analysis,cli} \
-    \( -name '*.[ch]pp' -o -name 'CMake*' -o -path '*/report/page/*' \) -cnewer "$stamp" -print -quit 2>/dev/null) ]]
+    \( -name '*.[ch]pp' -o -name 'CMake*' -o -path '*/report/page/*' -o -path '*/cli/commands/*' \) -cnewer "$stamp" -print -quit 2>/dev/null) ]]
 }
 
 # build OFF|ON TARGET: brings build/ up to date, with or without the tests; one caller at a time.

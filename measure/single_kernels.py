@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times of matrix products and attention kernels on the GPU here, as `stepsim kernels` and `stepsim fit kernels` read them.
+"""Times of matrix products and attention kernels on the GPU here, as `stepsim kernels` and `fit.py kernels` read them.
 
   python3 measure/single_kernels.py FOLDER [SECTION...]
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/base/scramble.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/traffic.hpp"
 
 namespace stepsim {

@@ -117,6 +117,7 @@ void OpGraph::make_free(OpId id) {
 }
 
 void OpGraph::stretch(double factor) {
+  if (factor == 1) return;
   for (Op& op : ops_) op.seconds = factor * op.seconds;
   for (double& seconds : sums_.seconds) seconds *= factor;
   for (Pattern& pattern : patterns_)

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <tuple>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <new>
-#include <stdexcept>
 #include <utility>
 
 #include "sim/base/error.hpp"

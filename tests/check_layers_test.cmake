@@ -21,7 +21,7 @@ plant(workloads/sideways.hpp 1 "#include \"scenarios/scenario.hpp\"\n" "may not 
 plant(topology/relative.cpp 1 "#include \"gpu.hpp\"\n" "from the root")
 plant(topology/engine.cpp 1 "#include <simgrid/s4u.hpp>\n" "SimGrid belongs in")
 plant(sim/file.cpp 1 "#include <hdf5.h>\n" "HDF5 belongs in")
-plant(scenarios/read.cpp 1 "#include <yaml-cpp/yaml.h>\n" "yaml-cpp belongs in")
+plant(scenarios/read.cpp 1 "#include <yaml.h>\n" "libyaml belongs in")
 plant(scenarios/tables.cpp 1 "#include <toml++/toml.h>\n" "toml.. belongs in")
 plant(analysis/graph.cpp 1 "#include <boost/graph/adjacency_list.hpp>\n" "Boost.Graph belongs in")
 plant(cli/socket.cpp 1 "#include <boost/beast/http.hpp>\n" "sockets belong in")

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <vector>
 
 #include "sim/base/error.hpp"
@@ -17,9 +16,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 std::uint32_t digits_in(std::string_view digits) {
-  std::uint32_t number = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return failed == std::errc() && end == digits.data() + digits.size() ? number : 0;
+  return number_from<std::uint32_t>(digits).value_or(0);
 }
 
 // Takes "8x" or "8 *" off the front of the text.

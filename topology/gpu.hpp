@@ -1,7 +1,6 @@
 // A GPU is one accelerator: what it can do at best, and what it reaches.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

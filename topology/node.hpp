@@ -10,7 +10,7 @@
 
 #include "sim/base/config.hpp"
 #include "sim/base/member_words.hpp"
-#include "topology/communication.hpp"
+#include "topology/network.hpp"
 
 namespace stepsim {
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "sim/base/whole_file.hpp"
 #include "topology/catalog.hpp"

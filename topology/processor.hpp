@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "sim/base/config.hpp"
 #include "sim/base/constant.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "sim/base/lists.hpp"
 
@@ -81,6 +82,128 @@ std::vector<LinkCurve> link_use(const Run& run, std::size_t most_links) {
   return mapped(order, [&](std::uint32_t link) -> LinkCurve {
     return {LinkId{link}, curve_of(changes[link]), sums[link] / run.trace.makespan.value};
   });
+}
+
+namespace {
+
+// Calls with begin, end and value of every stretch.
+template <class Visit>
+void for_stretches(const Curve& curve, double end, const Visit& visit) {
+  for (std::size_t i = 0; i < curve.times.size(); ++i) {
+    const double until = i + 1 < curve.times.size() ? curve.times[i + 1] : end;
+    if (until > curve.times[i]) visit(curve.times[i], until, curve.values[i]);
+  }
+}
+
+}  // namespace
+
+double area(const Curve& curve, double end) {
+  double sum = 0;
+  for_stretches(curve, end,
+                [&](double from, double to, double value) { sum += (to - from) * value; });
+  return sum;
+}
+
+Curve averaged(const Curve& curve, double end, std::size_t bins) {
+  if (curve.times.size() <= bins || end <= 0) return curve;
+  const double width = end / static_cast<double>(bins);
+  Curve result;
+  result.values.assign(bins, 0);
+  for (std::size_t bin = 0; bin < bins; ++bin)
+    result.times.push_back(static_cast<double>(bin) * width);
+  for_stretches(curve, end, [&](double from, double to, double value) {
+    if (value == 0) return;
+    for (auto bin = std::min(static_cast<std::size_t>(from / width), bins - 1); bin < bins; ++bin) {
+      const double left = std::max(from, result.times[bin]);
+      const double right = std::min(to, bin + 1 < bins ? result.times[bin + 1] : end);
+      if (right > left) result.values[bin] += value * (right - left) / width;
+      if (right >= to) break;
+    }
+  });
+  return result;
+}
+
+namespace {
+
+struct CurveChange {
+  double time;
+  double bytes;
+  NameId name;
+  std::size_t kind = 0;  // place among the classes
+};
+
+std::vector<CurveChange> changes_of(const Run& run, Rank rank, Pool pool) {
+  std::vector<CurveChange> changes;
+  for (const MemoryEffect& effect : run.graph.memory()) {
+    if (effect.rank != rank || effect.pool != pool) continue;
+    const auto& times = effect.at_start ? run.trace.start : run.trace.finish;
+    changes.push_back({times[index(effect.op)], effect.bytes, effect.tensor_class});
+  }
+  // At one instant memory is taken before it is given back, as everywhere.
+  std::ranges::stable_sort(changes, [](const CurveChange& a, const CurveChange& b) {
+    if (a.time != b.time) return a.time < b.time;
+    return a.bytes > 0 && b.bytes < 0;
+  });
+  return changes;
+}
+
+std::vector<std::string> number_classes(const Run& run, std::vector<CurveChange>& changes) {
+  std::vector<std::string> classes;
+  std::vector<std::optional<std::size_t>> kinds(run.graph.names().size());
+  for (CurveChange& change : changes) {
+    auto& kind = kinds[index(change.name)];
+    if (!kind) {
+      kind = classes.size();
+      classes.push_back(run.graph.names()[index(change.name)]);
+    }
+    change.kind = *kind;
+  }
+  return classes;
+}
+
+// Returns which changes to show the level after: all of them, or the highest of each part of the
+// step.
+std::vector<bool> shown(const std::vector<CurveChange>& changes, double end,
+                        std::size_t most_points) {
+  std::vector<bool> result(changes.size(), changes.size() <= most_points);
+  if (changes.size() <= most_points || end <= 0) return result;
+  double now = 0, best = 0;
+  std::size_t at = 0, part = 0;
+  const double parts = static_cast<double>(most_points - 1);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    now += changes[i].bytes;
+    const auto here = static_cast<std::size_t>(changes[i].time / end * parts);
+    if (i > 0 && here != part) result[at] = true;
+    if (i == 0 || here != part || now > best) {
+      best = now;
+      at = i;
+    }
+    part = here;
+  }
+  result[at] = true;
+  result.back() = true;  // what is left at the end
+  return result;
+}
+
+}  // namespace
+
+MemoryCurves memory_curves(const Run& run, Rank rank, Pool pool, std::size_t most_points) {
+  MemoryCurves curves;
+  std::vector<CurveChange> changes = changes_of(run, rank, pool);
+  curves.classes = number_classes(run, changes);
+  const std::vector<bool> points = shown(changes, run.trace.makespan.value, most_points);
+  std::vector<double> now(curves.classes.size(), 0);
+  curves.levels.resize(curves.classes.size());
+  double total = 0;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    now[changes[i].kind] += changes[i].bytes;
+    total += changes[i].bytes;
+    if (!points[i]) continue;
+    curves.times.push_back(changes[i].time);
+    curves.totals.push_back(total);
+    for (std::size_t kind = 0; kind < now.size(); ++kind) curves.levels[kind].push_back(now[kind]);
+  }
+  return curves;
 }
 
 }  // namespace stepsim

@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/report/page_step.hpp"
 #include "sim/base/json.hpp"
 #include "sim/base/letters.hpp"
 

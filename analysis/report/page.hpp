@@ -2,11 +2,15 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "analysis/studies/claims/judgement.hpp"
+#include "analysis/studies/explain/explain.hpp"
+#include "analysis/studies/sweep/sweep_reading.hpp"
+#include "sim/base/json.hpp"
 #include "sim/base/record.hpp"
 #include "sim/trace.hpp"
 
@@ -38,5 +42,16 @@ std::string serve_html(std::string_view title, const Records& data);
 
 // The texts that a page is put together from, by the names of their files; they are compiled in.
 std::string_view page_asset(std::string_view name);
+
+// These write what studies found as parts of a page: why two steps differ, and which claims hold.
+Records page_gap(const Explanation& explanation);
+// Returns the claims as items of a list.
+Records page_claims(std::span<const JudgedClaim> claims);
+
+// Writes the step, with its timeline in about `most_spans` spans.
+void write_step(JsonWriter& json, const PageStep& step, std::size_t most_spans);
+
+// This writes a sweep as a part of a page.
+Records page_sweep(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice);
 
 }  // namespace stepsim

@@ -1,10 +1,9 @@
-#include "analysis/report/page_answers.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
 
+#include "analysis/report/page.hpp"
 #include "analysis/studies/explain/setting_rows.hpp"
 #include "analysis/studies/explain/summary.hpp"
 #include "sim/base/lists.hpp"

@@ -1,7 +1,5 @@
 // Long lists are columns of whole numbers: ticks of time, thousandths of a link. What one reads
 // goes over as text that is ready to print.
-#include "analysis/report/page_step.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +10,7 @@
 #include "analysis/breakdown.hpp"
 #include "analysis/memory_timeline.hpp"
 #include "analysis/report/link_use.hpp"
-#include "analysis/report/memory_curves.hpp"
+#include "analysis/report/page.hpp"
 #include "analysis/report/tracks.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"

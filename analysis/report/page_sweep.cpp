@@ -1,10 +1,6 @@
-#include "analysis/report/page_sweep.hpp"
-
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-
+#include "analysis/report/page.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/sweep/sweep_reading.hpp"
 #include "sim/base/lists.hpp"

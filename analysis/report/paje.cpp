@@ -15,7 +15,6 @@
 
 #include "analysis/report/arrows.hpp"
 #include "analysis/report/link_use.hpp"
-#include "analysis/report/memory_curves.hpp"
 
 namespace stepsim {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -10,7 +9,6 @@
 
 #include "analysis/report/arrows.hpp"
 #include "analysis/report/link_use.hpp"
-#include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"
 #include "sim/base/json.hpp"
 #include "sim/base/lists.hpp"

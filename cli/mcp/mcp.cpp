@@ -23,10 +23,8 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/screen.hpp"
-#include "cli/serve/allotment.hpp"
 #include "cli/serve/child.hpp"
 #include "cli/serve/server.hpp"
-#include "cli/serve/shut_in.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {
@@ -34,22 +32,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using McpClock = std::chrono::steady_clock;
-
-constexpr std::array mcp_option_specs{
-    OptionSpec{"folder", "DIR",
-               "may be read, beside the catalogue; repeats (default: the current folder). Names of "
-               "files are those of the first",
-               0, true}};
-constexpr Usage mcp_usage{
-    "stepsim mcp [--folder DIR...]",
-    "Answers a coding agent over standard input and output, by the Model Context Protocol: "
-    "commands are its tools, catalogue, pages and schemas its resources. Nothing outside of the "
-    "folders is read, nothing is written, no program is started. The end of its input ends it, "
-    "when what was asked is answered.",
-    mcp_option_specs,
-    "  stepsim mcp --folder ~/runs\n"
-    "  claude mcp add stepsim -- stepsim mcp\n",
-    0};
 
 constexpr std::size_t longest_line = 1u << 20;
 constexpr std::chrono::minutes longest_question{10};
@@ -219,7 +201,7 @@ class McpServer {
 }  // namespace
 
 int mcp_command(const CommandLine& line) {
-  const auto options = parse(mcp_usage, line.words);
+  const auto options = parse("mcp", line.words);
   if (!options) return exit_code::yes;
   std::vector<std::string> folders = all_of(*options, "folder");
   if (folders.empty()) folders.emplace_back(".");

@@ -13,7 +13,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/machine_error.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/run_file.hpp"
 

@@ -4,20 +4,20 @@
 
 #include <deque>
 
-#include "analysis/report/page_answers.hpp"
+#include "analysis/report/page.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "cli/explain_output.hpp"
 #include "cli/run_output.hpp"
 #include "cli/runs.hpp"
 #include "cli/scenarios.hpp"
+#include "cli/screen.hpp"
 #include "cli/serve/offered.hpp"
-#include "cli/shell_word.hpp"
 #include "cli/taken_text.hpp"
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/keys/key_pages.hpp"
 #include "scenarios/load/load_scenario.hpp"
+#include "scenarios/read/defaults.hpp"
 #include "scenarios/read/entries.hpp"
-#include "scenarios/read/recipes.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"

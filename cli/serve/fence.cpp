@@ -5,10 +5,9 @@
 #include <filesystem>
 
 #include "cli/screen.hpp"
-#include "cli/serve/shut_in.hpp"
+#include "cli/serve/child.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/machine_error.hpp"
 
 namespace stepsim {
 namespace {

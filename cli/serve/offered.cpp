@@ -8,8 +8,8 @@
 #include "cli/tools.hpp"
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/machine_error.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <utility>
 
 #include "analysis/report/page.hpp"
@@ -14,7 +13,6 @@
 #include "cli/tools.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/machine_error.hpp"
 #include "sim/base/record.hpp"
 
 namespace stepsim {

@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <random>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
@@ -26,32 +24,6 @@ namespace {
 
 constexpr std::uint32_t usual_port = 8420, most_port = 65535;
 constexpr std::string_view usual_address = "127.0.0.1";
-constexpr std::array serve_option_specs{
-    OptionSpec{"port", "N", "where the page is (default: 8420; 0: a free port)"},
-    OptionSpec{"address", "ADDRESS",
-               "another address of this machine than 127.0.0.1: then others reach it, too"},
-    OptionSpec{"public-url", "URL",
-               "where a proxy shows it, such as https://example.org/stepsim: the proxy may keep or "
-               "drop the path"},
-    OptionSpec{"tokens", "FILE",
-               "who may ask, a line NAME: TOKEN for each (default: one new token, in the link)"},
-    OptionSpec{"log", "FILE",
-               "gets a line for each request: when, whose token, what, status, time; - is standard "
-               "error"}};
-constexpr Usage serve_usage{
-    "stepsim serve [FOLDER...] [options]",
-    "A page in the browser on which one picks model, machine and settings, or drops a file, and "
-    "sees at once how long a step takes, where the time goes and whether it fits; two settings "
-    "beside each other, with the gap by setting. It prints a link with a token, and who does not "
-    "have that is refused. Programs ask /api/v1/NAME, as /api/v1/openapi.json says. Scenarios of "
-    "the FOLDERs are offered beside those of the catalogue; no "
-    "other file is read. Ctrl-C ends it.",
-    serve_option_specs,
-    "  stepsim serve\n"
-    "  stepsim serve ~/runs --port 0\n"
-    "  ssh -L 8420:127.0.0.1:8420 cluster stepsim serve\n",
-    64};
-
 std::string random_token() {
   std::random_device source;
   std::string token;
@@ -118,7 +90,7 @@ int open_log(const std::string& file) {
 }  // namespace
 
 int serve_command(const CommandLine& line) {
-  const auto options = parse(serve_usage, line.words);
+  const auto options = parse("serve", line.words);
   if (!options) return exit_code::yes;
   const std::string address = options->get("address").value_or(std::string(usual_address));
   const auto log = options->get("log");

@@ -28,9 +28,7 @@
 #include <vector>
 
 #include "cli/openapi.hpp"
-#include "cli/serve/allotment.hpp"
 #include "cli/serve/child.hpp"
-#include "cli/serve/shut_in.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 

@@ -1,6 +1,6 @@
-// There is one table per block of a scenario's keys: what a key is called, what it may say, what it
-// means when it is left out, and where its value is kept. The reader, `show`, `diff`, the template
-// and the page of keys walk these tables, so that each of these facts stands in one place.
+// There is one table per block of a scenario's keys: what a key is called, what it may say, and
+// where its value is kept. The reader, `show`, `diff`, the template and the page of keys walk these
+// tables. What a person is told about each key stands in key_texts.yaml.
 #pragma once
 
 #include <array>
@@ -21,20 +21,15 @@ enum class KeyKind : std::uint8_t { flag, whole, number, word, list, text, time,
 inline constexpr std::array<std::string_view, 9> kind_names{
     "flag", "whole number", "number", "word", "list", "text", "time", "quantity or range", "block"};
 
-// These facts are what a person is told about a key.
 struct KeyFacts {
   std::string_view name;
-  std::string_view sentence;  // what the value means, and nothing about its default
   KeyKind kind = KeyKind::text;
   double low = 0;  // of numbers; what is kept below it stands for "not set"
   double high = 0;
   std::span<const std::string_view> words{};
   bool required = false;
-  std::string_view otherwise{};  // what leaving it out means, where that is not one fixed value
-  std::string_view example{};    // what the template says; empty: the default
-  bool left_out = false;         // of the template: its line there is a comment
-  std::string_view decides{};    // "strategy.zero": the key that this one gives a value to
-  std::string_view formerly{};   // an older name, which is still read
+  std::string_view decides{};   // "strategy.zero": the key that this one gives a value to
+  std::string_view formerly{};  // an older name, which is still read
 };
 
 // Writes a number as a file would say it: 5e8, 1.25, 15099494. It reads back to the same bits.
@@ -62,25 +57,14 @@ struct Key {
     key.facts.required = true;
     return key;
   }
-  constexpr Key otherwise(std::string_view meaning, void (*set)(Subject&) = nullptr) const {
+  constexpr Key prepared(void (*set)(Subject&)) const {
     Key key = *this;
-    key.facts.otherwise = meaning;
     key.prepare = set;
     return key;
   }
   constexpr Key when(bool (*condition)(const Subject&)) const {
     Key key = *this;
     key.matters = condition;
-    return key;
-  }
-  constexpr Key example(std::string_view value) const {
-    Key key = *this;
-    key.facts.example = value;
-    return key;
-  }
-  constexpr Key left_out(std::string_view value) const {
-    Key key = example(value);
-    key.facts.left_out = true;
     return key;
   }
   constexpr Key formerly(std::string_view name) const {
@@ -222,36 +206,48 @@ std::string set_number_text(const KeyFacts& facts, double value);
 
 // A key whose value is read elsewhere, as it needs more than its block.
 template <class Subject>
-constexpr Key<Subject> named(std::string_view name, std::string_view sentence,
-                             KeyKind kind = KeyKind::text) {
-  Key<Subject> key;
-  key.facts = {.name = name, .sentence = sentence, .kind = kind};
-  return key;
+constexpr Key<Subject> named(std::string_view name, KeyKind kind = KeyKind::text) {
+  return {.facts = {.name = name, .kind = kind}};
 }
 
 // `Path` leads from the subject to the value: flag<&Strategy::zero, &ZeroKeys::overlap_comm>(...).
+// One that is kept as an optional is not set where nobody says it.
 template <auto... Path>
-constexpr auto flag(std::string_view name, std::string_view sentence) {
+constexpr auto flag(std::string_view name) {
   using Subject = detail::Owner<Path...>;
-  auto key = detail::key_at<Path...>({.name = name, .sentence = sentence, .kind = KeyKind::flag});
+  auto key = detail::key_at<Path...>({.name = name, .kind = KeyKind::flag});
   key.read = [](const Table& table, const KeyFacts& facts, Subject& subject) {
-    bool& value = detail::follow<Path...>(subject);
-    value = table.flag_or(facts.name, value);
+    auto& value = detail::follow<Path...>(subject);
+    if (table.has(facts.name)) value = table.flag_or(facts.name, true);
   };
   key.text = [](const KeyFacts&, const Subject& subject) -> std::string {
-    return detail::follow<Path...>(subject) ? "true" : "false";
+    const std::optional<bool> value = detail::follow<Path...>(subject);
+    return !value ? "" : *value ? "true" : "false";
+  };
+  return key;
+}
+
+// The value is an entry of the catalogue, known by its name until all keys are read.
+template <auto... Path>
+constexpr auto entry(std::string_view name) {
+  using Subject = detail::Owner<Path...>;
+  auto key = detail::key_at<Path...>({.name = name});
+  key.read = [](const Table& table, const KeyFacts& facts, Subject& subject) {
+    std::string& value = detail::follow<Path...>(subject).name;
+    value = table.text_or(facts.name, value);
+  };
+  key.text = [](const KeyFacts&, const Subject& subject) {
+    return detail::follow<Path...>(subject).name;
   };
   return key;
 }
 
 // The value may be kept as any arithmetic type, or as an optional one.
 template <auto... Path>
-constexpr auto whole(std::string_view name, std::int64_t low, std::int64_t high,
-                     std::string_view sentence) {
+constexpr auto whole(std::string_view name, std::int64_t low, std::int64_t high) {
   using Subject = detail::Owner<Path...>;
   using Plain = detail::Plain<detail::Kept<Path...>>;
   auto key = detail::key_at<Path...>({.name = name,
-                                      .sentence = sentence,
                                       .kind = KeyKind::whole,
                                       .low = static_cast<double>(low),
                                       .high = static_cast<double>(high)});
@@ -271,10 +267,10 @@ constexpr auto whole(std::string_view name, std::int64_t low, std::int64_t high,
 }
 
 template <auto... Path>
-constexpr auto number(std::string_view name, double low, double high, std::string_view sentence) {
+constexpr auto number(std::string_view name, double low, double high) {
   using Subject = detail::Owner<Path...>;
-  auto key = detail::key_at<Path...>(
-      {.name = name, .sentence = sentence, .kind = KeyKind::number, .low = low, .high = high});
+  auto key =
+      detail::key_at<Path...>({.name = name, .kind = KeyKind::number, .low = low, .high = high});
   key.read = [](const Table& table, const KeyFacts& facts, Subject& subject) {
     double& value = detail::follow<Path...>(subject);
     if (facts.required || table.has(facts.name))
@@ -288,9 +284,9 @@ constexpr auto number(std::string_view name, double low, double high, std::strin
 
 // A time of 0 stands for "not set". The value may be kept as an optional one.
 template <auto... Path>
-constexpr auto time(std::string_view name, std::string_view sentence) {
+constexpr auto time(std::string_view name) {
   using Subject = detail::Owner<Path...>;
-  auto key = detail::key_at<Path...>({.name = name, .sentence = sentence, .kind = KeyKind::time});
+  auto key = detail::key_at<Path...>({.name = name, .kind = KeyKind::time});
   key.read = [](const Table& table, const KeyFacts& facts, Subject& subject) {
     if (table.has(facts.name))
       detail::follow<Path...>(subject) = table.quantity<Seconds>(facts.name);
@@ -303,12 +299,10 @@ constexpr auto time(std::string_view name, std::string_view sentence) {
 }
 
 template <auto... Path, std::size_t N>
-constexpr auto word(std::string_view name, const std::array<std::string_view, N>& words,
-                    std::string_view sentence) {
+constexpr auto word(std::string_view name, const std::array<std::string_view, N>& words) {
   using Subject = detail::Owner<Path...>;
   using Plain = detail::Plain<detail::Kept<Path...>>;
-  auto key = detail::key_at<Path...>(
-      {.name = name, .sentence = sentence, .kind = KeyKind::word, .words = words});
+  auto key = detail::key_at<Path...>({.name = name, .kind = KeyKind::word, .words = words});
   key.read = [](const Table& table, const KeyFacts& facts, Subject& subject) {
     const std::size_t found = detail::word_index(table, facts, detail::index_at<Path...>(subject));
     auto& value = detail::follow<Path...>(subject);

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
+#include <map>
+#include <stdexcept>
 #include <string_view>
 
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/head_keys.hpp"
-#include "scenarios/keys/job_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
+#include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -18,20 +19,53 @@
 namespace stepsim {
 namespace {
 
+using TextsOfKeys = std::map<std::string, KeyTexts, std::less<>>;  // by their paths
+
+TextsOfKeys read_texts() {
+  constexpr const char* file = "key_texts.yaml";
+  const Document document = parse_document(key_asset(file), file);
+  const Table root = document.root();
+  TextsOfKeys all;
+  for (const std::string& block : root.keys()) {
+    const Table keys = root.table(block);
+    for (const std::string& key : keys.keys()) {
+      KeyTexts& texts = all[fmt::format("{}.{}", block, key)];
+      if (!keys.is_mapping(key)) {
+        texts.sentence = keys.text(key);
+        continue;
+      }
+      const Table said = keys.table(key);
+      texts = {.sentence = said.text("says"),
+               .otherwise = said.text_or("otherwise", ""),
+               .example = said.text_or("example", ""),
+               .left_out = said.flag_or("comment", false)};
+    }
+  }
+  document.finish();
+  return all;
+}
+
+// Names the block as key_texts.yaml does, where the keys of GRPO are those of a job of its own.
+std::string block_of(std::string_view subject, std::string_view block) {
+  const std::string_view named = subject.starts_with("job (") ? "grpo" : subject;
+  return block.empty() ? std::string(named) : fmt::format("{}.{}", named, block);
+}
+
 // Writes what both pages say of a key, besides its name and its sentence.
 template <class Subject>
-std::string default_of(const Key<Subject>& key) {
+std::string default_of(const Key<Subject>& key, const KeyTexts& texts) {
   const KeyFacts& facts = key.facts;
   if (facts.required) return "";
-  if (!facts.otherwise.empty()) return std::string(facts.otherwise);
-  const std::string text = key.text == nullptr ? "" : key.text(facts, Subject{});
+  if (!texts.otherwise.empty()) return texts.otherwise;
+  std::string text;
+  if (key.text != nullptr) text = key.text(facts, Subject{});
   return text.empty() ? "not set" : text;
 }
 
 // A sentence that explains the words lists them, too.
-std::string allowed_text(const KeyFacts& facts) {
+std::string allowed_text(const KeyFacts& facts, std::string_view sentence) {
   const bool told = std::ranges::all_of(facts.words, [&](std::string_view word) {
-    return facts.sentence.find(word) != std::string_view::npos;
+    return sentence.find(word) != std::string_view::npos;
   });
   return told ? "" : one_of(std::vector<std::string>(facts.words.begin(), facts.words.end()));
 }
@@ -98,19 +132,22 @@ struct TemplateWriter {
   }
 
   template <class Subject>
-  void key(const Key<Subject>& key, std::string_view indent, bool commented) {
+  void key(const Key<Subject>& key, const KeyTexts& texts, std::string_view indent,
+           bool commented) {
     const KeyFacts& facts = key.facts;
-    std::string value(facts.example);
+    std::string value = texts.example;
     if (value.empty() && key.text != nullptr) value = key.text(facts, Subject{});
-    std::string comment(facts.sentence);
-    if (const std::string words = allowed_text(facts); !words.empty()) comment += ": " + words;
-    const std::string fallback = default_of(key);
+    std::string comment = texts.sentence;
+    if (const std::string words = allowed_text(facts, comment); !words.empty())
+      comment += ": " + words;
+    const std::string fallback = default_of(key, texts);
     comment += facts.required ? "; required" : "; default: " + fallback;
     line(fmt::format("{}{}{}: {}", indent, commented ? "# " : "", facts.name, value), comment);
   }
 
   template <class Subject>
-  void block(const Block<Subject>& block, std::string_view indent) {
+  void block(std::string_view subject, const Block<Subject>& block) {
+    constexpr std::string_view indent = "  ";
     std::string inner(indent);
     if (!block.name.empty()) {
       line(fmt::format("{}{}{}:", indent, block.left_out ? "# " : "", block.name),
@@ -119,12 +156,12 @@ struct TemplateWriter {
     } else if (!block.sentence.empty()) {
       text += fmt::format("{}# {}:\n", indent, capital(block.sentence));
     }
+    const std::string path = block_of(subject, block.name);
     for (const Key<Subject>& each : block.keys) {
-      if (block.name.empty() || !block.left_out)
-        key(each, inner,
-            each.facts.left_out || (each.facts.example.empty() && each.text == nullptr));
-      else
-        key(each, inner, false);
+      const KeyTexts& texts = key_texts(path, each.facts.name);
+      const bool own = block.name.empty() || !block.left_out;
+      key(each, texts, inner,
+          own && (texts.left_out || (texts.example.empty() && each.text == nullptr)));
     }
   }
 
@@ -132,12 +169,15 @@ struct TemplateWriter {
   void blocks(std::string_view name, std::span<const Block<Subject>> list,
               std::string_view comment = "") {
     line(fmt::format("{}:", name), std::string(comment));
-    for (const Block<Subject>& each : list) block(each, "  ");
+    for (const Block<Subject>& each : list) block(name, each);
   }
 
   void head(std::initializer_list<std::string_view> names) {
-    for (const Key<Head>& each : head_keys())
-      if (holds(names, each.facts.name)) key(each, "", each.facts.left_out);
+    for (const Key<Head>& each : head_keys()) {
+      if (!holds(names, each.facts.name)) continue;
+      const KeyTexts& texts = key_texts("", each.facts.name);
+      key(each, texts, "", texts.left_out);
+    }
   }
 };
 
@@ -152,8 +192,8 @@ std::string template_text(Method method) {
         "stack: deepspeed-hf                # of the learners\n";
     writer.head({"engine"});
     writer.text += "\njob:\n  method: grpo\n";
-    for (const Block<Grpo>& block : grpo_blocks()) writer.block(block, "  ");
-    writer.block(grpo_switches(), "  ");
+    for (const Block<Grpo>& block : grpo_blocks()) writer.block("grpo", block);
+    writer.block("grpo", grpo_switches());
     writer.text += "\nstrategy:\n  optimizer: adamw\n";
     return writer.text;
   }
@@ -163,7 +203,7 @@ std::string template_text(Method method) {
   writer.head({"stack", "recipe", "constants"});
   writer.text += '\n';
   writer.blocks("job", std::span(&method_block(), 1));
-  for (const Block<Job>& block : job_blocks()) writer.block(block, "  ");
+  for (const Block<Job>& block : job_blocks()) writer.block("job", block);
   writer.text += '\n';
   writer.blocks("strategy", strategy_blocks());
   writer.text +=
@@ -186,12 +226,13 @@ struct Grouping {
   }
 
   template <class Subject>
-  void keys(std::span<const Key<Subject>> list) {
+  void keys(std::span<const Key<Subject>> list, const std::string& block) {
     for (const Key<Subject>& key : list) {
       const KeyFacts& facts = key.facts;
-      groups.back().rows.push_back({facts.name, kind_names[static_cast<std::size_t>(facts.kind)],
-                                    facts.sentence, allowed_of(facts),
-                                    facts.required ? "required" : default_of(key), facts.words});
+      const KeyTexts& texts = key_texts(block, facts.name);
+      groups.back().rows.push_back(
+          {facts.name, kind_names[static_cast<std::size_t>(facts.kind)], texts.sentence,
+           allowed_of(facts), facts.required ? "required" : default_of(key, texts), facts.words});
     }
   }
 
@@ -202,12 +243,24 @@ struct Grouping {
       const std::string full =
           block.name.empty() ? std::string(name) : fmt::format("{}.{}", name, block.name);
       if (groups.back().block != full || !block.sentence.empty()) begin(full, block.sentence);
-      keys(block.keys);
+      keys(block.keys, block_of(name, block.name));
     }
   }
 };
 
 }  // namespace
+
+const KeyTexts& key_texts(std::string_view block, std::string_view key) {
+  static const TextsOfKeys all = read_texts();  // of what is compiled in
+  constexpr std::string_view grpo = "grpo", job = "job";
+  for (const auto& [said, meant] :
+       {std::pair{block, block}, std::pair{grpo, job}, std::pair{job, grpo}}) {
+    if (!block.starts_with(said)) continue;
+    const auto place = all.find(fmt::format("{}{}.{}", meant, block.substr(said.size()), key));
+    if (place != all.end()) return place->second;
+  }
+  throw std::logic_error(fmt::format("no text is known of the key {}.{}", block, key));
+}
 
 std::string KeyGroup::path(const KeyRow& row) const {
   return block.empty() ? std::string(row.name) : fmt::format("{}.{}", block, row.name);
@@ -216,7 +269,7 @@ std::string KeyGroup::path(const KeyRow& row) const {
 std::vector<KeyGroup> key_groups() {
   Grouping all;
   all.begin("", "");
-  all.keys(head_keys());
+  all.keys(head_keys(), "");
   all.blocks("cluster", cluster_blocks());
   all.blocks("job", std::span(&method_block(), 1));
   all.blocks("job", job_blocks());

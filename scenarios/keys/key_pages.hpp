@@ -14,8 +14,22 @@ namespace stepsim {
 // only such a job has.
 std::string template_text(Method method);
 
+// This is what key_texts.yaml says of a key.
+struct KeyTexts {
+  std::string sentence;     // what the value means, and nothing about its default
+  std::string otherwise{};  // what leaving it out means, where that is not one fixed value
+  std::string example{};    // what the template says; empty: the default
+  bool left_out = false;    // of the template: its line there is a comment
+};
+// `block`: "strategy.offload", "" for the top of the file, "grpo" for the job block of GRPO. Job
+// blocks have what stands with either of the two.
+const KeyTexts& key_texts(std::string_view block, std::string_view key);
+// Returns a file of scenarios/keys/ as it was compiled in.
+std::string_view key_asset(std::string_view name);
+
 struct KeyRow {
-  std::string_view name, kind, sentence;
+  std::string_view name, kind;
+  std::string sentence;
   std::string allowed;  // empty: any text
   std::string usual;    // what leaving it out means, or "required"
   std::span<const std::string_view> words;

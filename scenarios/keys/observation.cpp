@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "scenarios/keys/head_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 
 namespace stepsim {
 

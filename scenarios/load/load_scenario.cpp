@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <optional>
 
@@ -15,8 +14,8 @@
 #include "scenarios/read/scenario_catalog.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/yaml_text.hpp"
 #include "sim/run_file.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/model/model_catalog.hpp"

@@ -7,9 +7,9 @@
 #include <map>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
-#include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
 #include "scenarios/read/entries.hpp"
-#include "scenarios/read/recipes.hpp"
 #include "scenarios/read/releases.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -114,6 +113,15 @@ void lay_defaults(const Catalogue& data, Document& scenario) {
     const auto theirs = told.find(std::string(fact));
     return theirs == told.end() ? scenario.peek(fact) : std::optional(theirs->second);
   });
+}
+
+Recipe read_recipe(const Table& file) {
+  Recipe recipe{file.text("name"), file.text("title"), {}};
+  file.text_or("note", "");
+  if (const auto offers = file.table_if("offers"))
+    for (const std::string& key : offers->keys())
+      recipe.offers.emplace_back(key, offers->values(key));
+  return recipe;
 }
 
 }  // namespace stepsim

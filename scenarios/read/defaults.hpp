@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -20,5 +22,18 @@ void check_offers(const Catalogue& data, const Document& scenario);
 
 // The names behind `recipe:`, one or a list; a name that nothing has is noted.
 std::vector<std::string> read_recipe_names(const Catalogue& data, const Table& root);
+
+// A recipe is what one published source fixes about its runs: keys of a scenario under its
+// `defaults:`. A scenario asks for it with `recipe: NAME`.
+inline constexpr Shelf recipe_shelf{"scenarios/recipes", "recipe"};
+
+struct Recipe {
+  std::string name, title;
+  // Keys and what its program knows of their values: others are refused.
+  std::vector<std::pair<std::string, std::vector<std::string>>> offers;
+};
+
+// Reads a recipe without its defaults, which `lay_defaults` reads.
+Recipe read_recipe(const Table& file);
 
 }  // namespace stepsim

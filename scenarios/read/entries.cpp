@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "scenarios/keys/head_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/faults.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

@@ -7,10 +7,9 @@
 #include <cmath>
 #include <ranges>
 
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/entries.hpp"
-#include "scenarios/rules/parallel_rules.hpp"
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"

@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "scenarios/keys/job_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/run_length.hpp"
 #include "workloads/strategy/mesh.hpp"
 #include "workloads/strategy/row_lengths.hpp"

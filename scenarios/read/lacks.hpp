@@ -1,8 +1,6 @@
 // Older boards lack what programs take for granted: bf16, TF32, FlashAttention.
 #pragma once
 
-#include <string>
-
 #include "scenarios/scenario.hpp"
 
 namespace stepsim {

@@ -164,9 +164,7 @@ const KeyFacts& release_facts(std::string_view program) {
   static std::map<std::string, KeyFacts, std::less<>> facts;
   const auto [place, made] = facts.try_emplace(std::string(program));
   if (made)
-    place->second = {.name = place->first,
-                     .sentence = "which release of the program runs",
-                     .otherwise = "as its stack does it"};
+    place->second = {.name = place->first};
   return place->second;
 }
 

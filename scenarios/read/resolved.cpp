@@ -5,12 +5,10 @@
 
 #include <algorithm>
 
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/head_keys.hpp"
-#include "scenarios/keys/job_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_pages.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/releases.hpp"
-#include "sim/base/yaml_text.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -39,6 +37,9 @@ struct Resolver {
       resolved.origin = said->origin;
       if (key.text == nullptr) resolved.value = said->text;
     }
+    const bool grpo = scenario.grpo && block.starts_with("job");
+    const std::string texts = grpo ? fmt::format("grpo{}", block.substr(3)) : std::string(block);
+    resolved.otherwise = key_texts(texts, key.facts.name).otherwise;
     resolved.matters = matters && (key.matters == nullptr || key.matters(subject));
     keys.push_back(std::move(resolved));
   }
@@ -161,8 +162,7 @@ std::string origin_text(const ResolvedKey& key) {
 
 std::string value_text(const ResolvedKey& key) {
   if (!key.value.empty()) return key.value;
-  return key.facts->otherwise.empty() ? "not set"
-                                      : fmt::format("not set: {}", key.facts->otherwise);
+  return key.otherwise.empty() ? "not set" : fmt::format("not set: {}", key.otherwise);
 }
 
 // Writes what nobody knows of a run, with all that it may be; "" for what is known.
@@ -241,6 +241,42 @@ std::vector<SaidKey> said_keys(const Table& root, bool grpo) {
   for (const std::string_view name : {"measured", "estimated"})
     all.add(root, name, observation_blocks());
   return std::move(all.said);
+}
+
+namespace {
+
+// Titles and what was observed do not change what is predicted. What DeepSpeed's file may not
+// change shows in the keys themselves, and constants have a table of their own.
+bool changes_runs(const ResolvedKey& key) {
+  if (key.facts->name == "deepspeed_except" || key.facts->name == "constants") return false;
+  if (key.block.empty())
+    return key.facts->name != "name" && key.facts->name != "note" && key.facts->name != "family";
+  return !key.block.starts_with("measured") && !key.block.starts_with("estimated");
+}
+
+std::vector<ResolvedKey> keys_of(const Scenario& scenario) {
+  std::vector<ResolvedKey> keys = resolved_keys(scenario);
+  std::erase_if(keys, [](const ResolvedKey& key) { return !changes_runs(key); });
+  return keys;
+}
+
+}  // namespace
+
+std::vector<KeyPair> differing_keys(const Scenario& a, const Scenario& b) {
+  std::vector<KeyPair> pairs;
+  std::vector<ResolvedKey> rest = keys_of(b);
+  for (ResolvedKey& key : keys_of(a)) {
+    const auto other = std::ranges::find_if(
+        rest, [&](const ResolvedKey& each) { return each.path() == key.path(); });
+    if (other == rest.end()) {
+      pairs.push_back({std::move(key), std::nullopt});
+      continue;
+    }
+    if (other->value != key.value) pairs.push_back({std::move(key), *other});
+    rest.erase(other);
+  }
+  for (ResolvedKey& other : rest) pairs.push_back({std::nullopt, std::move(other)});
+  return pairs;
 }
 
 }  // namespace stepsim

@@ -1,8 +1,8 @@
 // These are all keys of a scenario, each with its value and where that comes from.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "scenarios/keys/key.hpp"
@@ -13,10 +13,11 @@ namespace stepsim {
 struct ResolvedKey {
   std::string block;  // "strategy.offload"; empty: the top of the file
   const KeyFacts* facts = nullptr;
-  std::string value;    // as a file would say it; empty: not set
-  bool said = false;    // by anybody; else it is the default
-  Origin origin;        // of what was said
-  bool matters = true;  // the value changes something, other keys being what they are
+  std::string value;             // as a file would say it; empty: not set
+  std::string_view otherwise{};  // what that means, where it is not one fixed value
+  bool said = false;             // by anybody; else it is the default
+  Origin origin;                 // of what was said
+  bool matters = true;           // the value changes something, other keys being what they are
 
   std::string path() const;  // "strategy.offload.ratio"
 };
@@ -34,5 +35,17 @@ std::string scenario_yaml(const Scenario& scenario);
 
 // The keys that a document says, for Scenario::said.
 std::vector<SaidKey> said_keys(const Table& root, bool grpo);
+
+// This finds keys whose values differ between two scenarios, defaults of stack and DeepSpeed's file
+// included.
+struct KeyPair {
+  std::optional<ResolvedKey> a, b;  // one of them: a key that the other scenario does not have
+
+  const ResolvedKey& either() const { return a ? *a : *b; }
+};
+
+// Returns the keys in the order of the tables, without titles and what was observed, which change
+// no prediction, and without `constants`, which are figures.
+std::vector<KeyPair> differing_keys(const Scenario& a, const Scenario& b);
 
 }  // namespace stepsim

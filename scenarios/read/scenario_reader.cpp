@@ -8,8 +8,7 @@
 #include <iterator>
 
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/constants.hpp"
 #include "scenarios/read/defaults.hpp"
 #include "scenarios/read/entries.hpp"
@@ -19,12 +18,7 @@
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/read/run_length.hpp"
-#include "scenarios/rules/adapter_rules.hpp"
-#include "scenarios/rules/expert_rules.hpp"
-#include "scenarios/rules/mismatches.hpp"
-#include "scenarios/rules/offload_rules.hpp"
-#include "scenarios/rules/parallel_rules.hpp"
-#include "scenarios/rules/pipeline_rules.hpp"
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/rows/cells.hpp"
+#include "scenarios/rows/measured.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/grpo/grpo.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -51,13 +50,6 @@ std::vector<std::string_view> words_in(std::string_view line) {
   return words;
 }
 
-std::optional<double> figure_in(std::string_view word) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || rest != word.data() + word.size()) return std::nullopt;
-  return value;
-}
-
 struct Reading {
   std::string collective, gpu;
   std::set<std::string> hosts;
@@ -93,13 +85,13 @@ void read_comment(std::string_view line, Reading& reading) {
 void read_sizes(std::string_view line, int number, const std::string& file, Reading& reading) {
   const std::vector<std::string_view> words = words_in(line);
   if (words.empty() || reading.time_column == 0) return;
-  const std::optional<double> bytes = figure_in(words[0]);
+  const std::optional<double> bytes = number_from<double>(words[0]);
   if (!bytes) return;  // what a library or a launcher printed between
   if (words.size() <= reading.time_column) {
     reading.problems.push_back({file, number, "", "the line ends before its time"});
     return;
   }
-  const std::optional<double> time = figure_in(words[reading.time_column]);
+  const std::optional<double> time = number_from<double>(words[reading.time_column]);
   if (!time || !(*time > 0) || !(*bytes >= 0)) {
     reading.problems.push_back(
         {file, number, "time",

@@ -8,7 +8,6 @@
 #include <cctype>
 
 #include "scenarios/read/defaults.hpp"
-#include "scenarios/read/recipes.hpp"
 #include "scenarios/read/releases.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

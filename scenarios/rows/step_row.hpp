@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/rows/cells.hpp"
+#include "scenarios/rows/measured.hpp"
 #include "workloads/strategy/stack.hpp"
 
 namespace stepsim {

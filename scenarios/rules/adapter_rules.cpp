@@ -1,10 +1,9 @@
-#include "scenarios/rules/adapter_rules.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/model/parts.hpp"

@@ -1,7 +1,6 @@
-#include "scenarios/rules/expert_rules.hpp"
-
 #include <fmt/format.h>
 
+#include "scenarios/rules/rules.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {

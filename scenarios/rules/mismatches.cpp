@@ -1,7 +1,6 @@
-#include "scenarios/rules/mismatches.hpp"
-
 #include <fmt/format.h>
 
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/layers/precision_units.hpp"
 

@@ -1,9 +1,8 @@
-#include "scenarios/rules/offload_rules.hpp"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
+#include "scenarios/rules/rules.hpp"
 #include "workloads/program/rank_part.hpp"
 
 namespace stepsim {

@@ -1,10 +1,8 @@
-#include "scenarios/rules/parallel_rules.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "scenarios/rules/pipeline_rules.hpp"
+#include "scenarios/rules/rules.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {

@@ -1,10 +1,9 @@
-#include "scenarios/rules/pipeline_rules.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <numeric>
 
+#include "scenarios/rules/rules.hpp"
 #include "workloads/pipeline/stages.hpp"
 
 namespace stepsim {

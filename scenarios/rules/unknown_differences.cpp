@@ -1,9 +1,8 @@
-#include "scenarios/rules/unknown_differences.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "sim/base/scramble.hpp"
+#include <cstddef>
 
 namespace stepsim {
 namespace {
@@ -82,6 +81,14 @@ double time_factor(const Draw& draw) {
 double normal_quantile(double share) {
   const double inside = std::clamp(share, 1e-6, 1 - 1e-6);
   return 4.91 * (std::pow(inside, 0.14) - std::pow(1 - inside, 0.14));
+}
+
+double quantile(std::span<const double> sorted, double share) {
+  if (sorted.empty()) return 0;
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 }  // namespace stepsim

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,5 +63,17 @@ double time_factor(const Draw& draw);
 
 // Returns the standard normal quantile to within 0.005, by Tukey's lambda distribution.
 double normal_quantile(double share);
+
+// Returns a quantile of a sorted list, between two entries in proportion; 0 for an empty list.
+double quantile(std::span<const double> sorted, double share);
+
+// One number from another so that any bit of it moves half of the bits (SplitMix64, Steele and
+// others 2014).
+constexpr std::uint64_t scrambled(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
 
 }  // namespace stepsim

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "sim/base/letters.hpp"
-#include "sim/base/readable.hpp"
 
 namespace stepsim {
 namespace {

@@ -61,4 +61,10 @@ std::string one_of(std::span<const std::string> candidates);
 // Writes "expected a, b or c, found "d" (did you mean "c"?)".
 std::string expected_one_of(std::span<const std::string> candidates, std::string_view found);
 
+// No study may take it for an answer about its input, as it may a UserError: caught in main and
+// between processes alone.
+class MachineError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace stepsim

@@ -129,4 +129,13 @@ std::vector<std::string_view> lines_in(std::string_view text) {
   return lines;
 }
 
+std::string yaml_quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return on_one_line(result) + '"';
+}
+
 }  // namespace stepsim

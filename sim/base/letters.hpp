@@ -1,7 +1,8 @@
 // These know letters and digits of ASCII, the same in every locale.
 #pragma once
 
-#include <cstdint>
+#include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +39,25 @@ std::string on_one_line(std::string_view text);
 // as names of files may be, becomes U+FFFD.
 std::string json_escaped(std::string_view text);
 
+// Returns the number that the whole text is; nothing where it is none.
+template <class Number>
+std::optional<Number> number_from(std::string_view text) {
+  Number value{};
+  const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 // Returns what stands between the separators: one part more than there are of them.
 std::vector<std::string_view> split(std::string_view text, char separator);
 // Returns the lines of a file: the end of the last begins no other.
 std::vector<std::string_view> lines_in(std::string_view text);
+
+// A text as YAML that reads back as this text.
+std::string yaml_quoted(std::string_view text);
+
+// Returns the text with every letter of it seen and no line of it unindented but the first; where
+// it is longer than anybody reads, only its two ends.
+std::string readable(std::string_view text);
 
 }  // namespace stepsim

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "sim/base/csv.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -62,12 +63,16 @@ std::string joined(const Records& parts, std::string_view between) {
   return text;
 }
 
-// Returns the column's head as its rows ask for it: numbers stand to the right.
-std::string head_of(const Records& items, const TableColumn& column) {
-  if (items.empty()) return std::string(column.title.value_or(column.key));
-  const Record& first = part_of(items.front(), column.key);
+// Returns the head of a column, "key" or "key=title", as its rows ask for it: numbers stand to the
+// right.
+std::string head_of(const Records& items, std::string_view column) {
+  const std::size_t equals = column.find('=');
+  const std::string_view key = column.substr(0, equals);
+  const std::string title(equals == column.npos ? "" : column.substr(equals + 1));
+  if (items.empty()) return equals == column.npos ? std::string(key) : title;
+  const Record& first = part_of(items.front(), key);
   const bool numbers = first.kind == Kind::number || first.kind == Kind::range;
-  return fmt::format("{}{}", numbers ? " " : "", column.title.value_or(first.label));
+  return fmt::format("{}{}", numbers ? " " : "", equals == column.npos ? first.label : title);
 }
 
 void write_object(JsonWriter& json, const Records& parts) {
@@ -171,12 +176,17 @@ std::string to_text(const Record& record) {
   return joined(record.parts(), record.kind == Kind::range ? " to " : ", ");
 }
 
-TextTable table_of(const Records& items, std::initializer_list<TableColumn> columns) {
+TextTable table_of(const Records& items, std::string_view columns) {
   TextTable table;
-  for (const TableColumn& column : columns) table.columns.push_back(head_of(items, column));
+  std::vector<std::string> keys;
+  for (std::string_view column : split(columns, ';')) {
+    column.remove_prefix(column.starts_with(' ') ? 1 : 0);
+    keys.emplace_back(column.substr(0, column.find('=')));
+    table.columns.push_back(head_of(items, column));
+  }
   for (const Record& item : items) {
     auto& cells = table.rows.emplace_back();
-    for (const TableColumn& column : columns) cells.push_back(to_text(part_of(item, column.key)));
+    for (const std::string& key : keys) cells.push_back(to_text(part_of(item, key)));
   }
   return table;
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -121,12 +120,9 @@ RecordList pairs_of(const std::vector<std::pair<std::string, double>>& pairs);
 // Writes "102 s", "12.3 %", "8.00 s to 12.0 s"; "-" where no number is known.
 std::string to_text(const Record& record);
 
-struct TableColumn {
-  std::string_view key;                     // of the items
-  std::optional<std::string_view> title{};  // instead of the record's label
-};
-// Puts the items of a list one to a row, with a column for each key. Texts stand to the left.
-TextTable table_of(const Records& items, std::initializer_list<TableColumn> columns);
+// Puts the items of a list one to a row. `columns` are keys of the items, "name; error=off by":
+// each with a title where it has another one than the record's label. Texts stand to the left.
+TextTable table_of(const Records& items, std::string_view columns);
 
 // Writes the parts as one object.
 std::string to_json(const Records& parts);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "sim/base/lists.hpp"
 #include "sim/base/units.hpp"

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "sim/base/error.hpp"
-#include "sim/base/machine_error.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,19 +1,17 @@
-// This is the only user of yaml-cpp. Its own trees keep repeated keys silently and count lines from
-// zero, and building them takes as long as reading; so ours are built from what its parser comes
-// across.
+// This is the only user of libyaml. Its events become trees of our own, which know the lines of
+// their keys and keep none that stands twice.
 #include "sim/base/yaml_tree.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/depthguard.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
-#include <sstream>
+#include <new>
 #include <unordered_map>
+#include <utility>
 #include <vector>
-
-#include "sim/base/plain_yaml.hpp"
 
 namespace stepsim::detail {
 namespace {
@@ -21,6 +19,7 @@ namespace {
 constexpr std::size_t most_values = 1u << 20;  // aliases can make a small file huge,
 constexpr std::size_t most_text = 64u << 20;   // in two ways
 constexpr std::string_view merge_key = "<<";
+constexpr std::string_view more_than_one = "expected the end of the file here";
 
 struct Size {
   std::size_t values = 0, text = 0;
@@ -33,47 +32,52 @@ struct Size {
   }
 };
 
-class TreeBuilder : public YAML::EventHandler {
+// An event of the parser, which owns its texts.
+struct YamlEvent {
+  yaml_event_t it{};
+
+  YamlEvent() = default;
+  YamlEvent(const YamlEvent&) = delete;
+  YamlEvent& operator=(const YamlEvent&) = delete;
+  ~YamlEvent() { yaml_event_delete(&it); }
+  int line() const { return static_cast<int>(it.start_mark.line) + 1; }
+};
+
+// Names an anchor: "" without one.
+std::string anchor_name(const yaml_char_t* anchor) {
+  return anchor == nullptr ? "" : reinterpret_cast<const char*>(anchor);
+}
+
+class TreeBuilder {
  public:
   TreeBuilder(Notes& notes, std::string path) : notes_(notes), path_(std::move(path)) {}
 
   Node take() { return std::move(root_); }
 
-  void OnDocumentStart(const YAML::Mark&) override {}
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    put(node_at(mark, Shape::nothing), anchor);
+  void add(const YamlEvent& event) {
+    const yaml_event_t& it = event.it;
+    switch (it.type) {
+      case YAML_SCALAR_EVENT:
+        return put(scalar(event), anchor_name(it.data.scalar.anchor));
+      case YAML_ALIAS_EVENT:
+        return put_alias(anchor_name(it.data.alias.anchor), event.line());
+      case YAML_SEQUENCE_START_EVENT:
+        return open(Shape::sequence, event.line(), anchor_name(it.data.sequence_start.anchor));
+      case YAML_MAPPING_START_EVENT:
+        return open(Shape::mapping, event.line(), anchor_name(it.data.mapping_start.anchor));
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        return close();
+      default:
+        return;
+    }
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    Node node = node_at(mark, Shape::scalar);
-    node.quoted = tag == "!";
-    node.scalar = value;
-    put(std::move(node), anchor);
-  }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const auto known = anchored_.find(anchor);
-    if (known == anchored_.end()) too_much(mark.line + 1);  // it holds itself
-    size_.add(known->second);
-    if (size_.values > most_values || size_.text > most_text) too_much(mark.line + 1);
-    put(known->second, YAML::NullAnchor);
-  }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open(Shape::sequence, mark, anchor);
-  }
-  void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open(Shape::mapping, mark, anchor);
-  }
-  void OnMapEnd() override { close(); }
 
  private:
   // A mapping or list that has not ended.
   struct Unfinished {
     Node node;
-    YAML::anchor_t anchor = 0;
+    std::string anchor{};
     bool after_key = false;  // of a mapping: its next value belongs to `key`
     bool dropped = false;    // the key is wrong, which is noted; its value leads nowhere
     bool merging = false;    // the key is <<: its value's keys belong to the mapping itself
@@ -83,11 +87,34 @@ class TreeBuilder : public YAML::EventHandler {
     std::unordered_map<std::string, int> first_lines{};  // of its keys: looked up, not searched
   };
 
-  static Node node_at(const YAML::Mark& mark, Shape shape) {
+  static Node node_at(Shape shape, int line) {
     Node node;
     node.shape = shape;
-    node.line = mark.line + 1;
+    node.line = line;
     return node;
+  }
+
+  static Node scalar(const YamlEvent& event) {
+    constexpr std::array<std::string_view, 5> nothing{"", "~", "null", "Null", "NULL"};
+    const auto& said = event.it.data.scalar;
+    Node node = node_at(Shape::scalar, event.line());
+    node.quoted = said.style != YAML_PLAIN_SCALAR_STYLE;
+    node.scalar.assign(reinterpret_cast<const char*>(said.value), said.length);
+    if (!node.quoted && std::ranges::find(nothing, node.scalar) != nothing.end())
+      return node_at(Shape::nothing, node.line);
+    return node;
+  }
+
+  void put_alias(const std::string& anchor, int line) {
+    const auto known = anchored_.find(anchor);
+    if (known == anchored_.end()) {
+      const bool inside = std::ranges::find(open_, anchor, &Unfinished::anchor) != open_.end();
+      if (inside) too_much(line);  // it holds itself
+      throw UserError({{notes_.file, line, "", "is no valid YAML: nothing is called &" + anchor}});
+    }
+    size_.add(known->second);
+    if (size_.values > most_values || size_.text > most_text) too_much(line);
+    put(known->second, "");
   }
 
   [[noreturn]] void too_much(int line) const {
@@ -105,11 +132,11 @@ class TreeBuilder : public YAML::EventHandler {
     return path;
   }
 
-  void open(Shape shape, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (open_.size() > deepest_nesting) too_much(mark.line + 1);
+  void open(Shape shape, int line, std::string anchor) {
+    if (open_.size() > deepest_nesting) too_much(line);
     Unfinished begun;
-    begun.node = node_at(mark, shape);
-    begun.anchor = anchor;
+    begun.node = node_at(shape, line);
+    begun.anchor = std::move(anchor);
     open_.push_back(std::move(begun));
   }
 
@@ -122,8 +149,8 @@ class TreeBuilder : public YAML::EventHandler {
     put(std::move(done.node), done.anchor);
   }
 
-  void put(Node node, YAML::anchor_t anchor) {
-    if (anchor != YAML::NullAnchor) anchored_.insert_or_assign(anchor, node);
+  void put(Node node, const std::string& anchor) {
+    if (!anchor.empty()) anchored_.insert_or_assign(anchor, node);
     if (++size_.values > most_values) too_much(node.line);
     if (open_.empty()) {
       root_ = std::move(node);
@@ -187,61 +214,57 @@ class TreeBuilder : public YAML::EventHandler {
   std::string path_;
   Node root_;
   std::vector<Unfinished> open_;  // innermost last
-  std::map<YAML::anchor_t, Node> anchored_;
+  std::map<std::string, Node> anchored_;
   Size size_;
 };
 
-// Notes where documents begin.
-class DocumentStarts : public YAML::EventHandler {
- public:
-  int last = 0;
+// A parser of a text, which it refers to.
+struct YamlParser {
+  yaml_parser_t it{};
 
-  void OnDocumentStart(const YAML::Mark& mark) override { last = mark.line + 1; }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
+  explicit YamlParser(std::string_view text) {
+    if (yaml_parser_initialize(&it) == 0) throw std::bad_alloc();
+    yaml_parser_set_encoding(&it, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&it, reinterpret_cast<const unsigned char*>(text.data()),
+                                 text.size());
+  }
+  YamlParser(const YamlParser&) = delete;
+  YamlParser& operator=(const YamlParser&) = delete;
+  ~YamlParser() { yaml_parser_delete(&it); }
 };
+
+[[noreturn]] void refuse(const yaml_parser_t& parser, std::string_view text,
+                         const std::string& file) {
+  const std::string_view context = parser.context == nullptr ? "" : parser.context;
+  const std::string_view problem = parser.problem == nullptr ? "" : parser.problem;
+  const std::string language = file.ends_with(".json") ? "JSON" : "YAML";
+  if (context.find("quoted scalar") != std::string_view::npos &&
+      problem.find("end of stream") != std::string_view::npos)  // the line would say nothing
+    throw UserError(
+        {{file, 0, "", fmt::format("is no valid {}: a quote is never closed", language)}});
+  const auto line = parser.error == YAML_READER_ERROR
+                        ? std::ranges::count(text.substr(0, parser.problem_offset), '\n')
+                        : static_cast<std::ptrdiff_t>(parser.problem_mark.line);
+  const bool ended = problem.ends_with("<document start>");
+  throw UserError({{file, static_cast<int>(line) + 1, "",
+                    ended ? std::string(more_than_one)
+                          : fmt::format("is no valid {}: {}", language, problem)}});
+}
 
 }  // namespace
 
-// The parser takes the first of several documents and leaves the rest, so we look whether a second
-// one begins. It also accepts a quote that is never closed, unless the document has an explicit
-// end.
-Node parse_any_yaml(std::string_view text, const std::string& file, Notes& notes,
-                    const std::string& path) {
-  const std::string language = file.ends_with(".json") ? "JSON" : "YAML";
-  const std::string closed = fmt::format("{}{}...\n", text, text.ends_with('\n') ? "" : "\n");
-  try {
-    std::istringstream stream(closed);
-    YAML::Parser parser(stream);
-    TreeBuilder tree(notes, path);
-    DocumentStarts more;
-    if (parser.HandleNextDocument(tree) && parser.HandleNextDocument(more))
-      throw UserError({{file, more.last, "", "expected the end of the file here"}});
-    return tree.take();
-  } catch (const YAML::DeepRecursion&) {
-    throw UserError({{file, 0, "", "is nested too deeply"}});
-  } catch (const YAML::Exception& error) {
-    if (error.msg == YAML::ErrorMsg::DOC_IN_SCALAR)  // our own end: the line says nothing
-      throw UserError(
-          {{file, 0, "", fmt::format("is no valid {}: a quote is never closed", language)}});
-    throw UserError(
-        {{file, error.mark.line + 1, "", fmt::format("is no valid {}: {}", language, error.msg)}});
-  }
-}
-
 Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
                 const std::string& path) {
-  if (auto plain = parse_plain_yaml(text)) return *std::move(plain);
-  return parse_any_yaml(text, file, notes, path);
+  YamlParser parser(text);
+  TreeBuilder tree(notes, path);
+  for (bool begun = false;;) {
+    YamlEvent event;
+    if (yaml_parser_parse(&parser.it, &event.it) == 0) refuse(parser.it, text, file);
+    if (event.it.type == YAML_STREAM_END_EVENT) return tree.take();
+    if (event.it.type == YAML_DOCUMENT_START_EVENT && std::exchange(begun, true))
+      throw UserError({{file, event.line(), "", std::string(more_than_one)}});
+    tree.add(event);
+  }
 }
 
 }  // namespace stepsim::detail

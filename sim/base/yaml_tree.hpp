@@ -13,8 +13,5 @@ namespace stepsim::detail {
 // value, or one that is too large.
 Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
                 const std::string& path = "");
-// Does the same by the parser that knows all of YAML, which takes ten times as long.
-Node parse_any_yaml(std::string_view text, const std::string& file, Notes& notes,
-                    const std::string& path = "");
 
 }  // namespace stepsim::detail

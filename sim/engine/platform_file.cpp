@@ -13,7 +13,6 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/machine_error.hpp"
 #include "sim/base/number_list.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/base/xml_elements.hpp"

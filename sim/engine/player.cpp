@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "sim/base/error.hpp"
-#include "sim/base/machine_error.hpp"
 #include "sim/engine/simgrid/simgrid_replay.hpp"
 #include "sim/process/simgrid_module.hpp"
 #include "sim/process/worker.hpp"

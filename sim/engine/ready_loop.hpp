@@ -5,20 +5,84 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "sim/engine/link_meter.hpp"
 #include "sim/engine/occupancy.hpp"
-#include "sim/engine/time_engine.hpp"
-#include "sim/engine/waits.hpp"
 #include "sim/ideal.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
 #include "sim/trace.hpp"
 
 namespace stepsim {
+
+// Counts what each link carries and how long it is busy.
+class LinkMeter {
+ public:
+  explicit LinkMeter(std::span<const Link> links)
+      : links_(links), use_(links.size()), active_(links.size(), 0), since_(links.size(), 0) {}
+
+  // One flow of an operation of `bytes` starts at time `now`.
+  void enter(const Flow& flow, Bytes bytes, double now) {
+    for (const LinkId id : flow.path) {
+      use_[index(id)].bytes += bytes.value * flow.share * links_[index(id)].weight;
+      if (active_[index(id)]++ == 0) since_[index(id)] = now;
+    }
+  }
+  void leave(const Flow& flow, double now) {
+    for (const LinkId id : flow.path)
+      if (--active_[index(id)] == 0) use_[index(id)].busy.value += now - since_[index(id)];
+  }
+
+  // Counts every link that a flow still crosses as busy up to now.
+  void close(double now) {
+    for (std::size_t i = 0; i < active_.size(); ++i)
+      if (active_[i] > 0) use_[i].busy.value += now - since_[i];
+  }
+
+  std::vector<LinkUse> take() { return std::move(use_); }
+
+ private:
+  std::span<const Link> links_;
+  std::vector<LinkUse> use_;
+  std::vector<std::uint32_t> active_;  // flows on it now, each as often as it crosses
+  std::vector<double> since_;          // when the first of them came
+};
+
+// A ReadyLoop starts work on an engine and hears from it when that work has ended. After everything
+// that ends at one moment the engine calls settle() once. Nothing may depend on the order in which
+// things end at the same moment.
+template <class Engine>
+concept TimeEngine =
+    requires(Engine& engine, const Engine& seen, Rank rank, Seconds seconds, Bytes bytes, OpId op,
+             PatternId pattern, std::uint32_t number, std::size_t state, bool slow) {
+      // Returns the seconds since the start.
+      { seen.now() } -> std::convertible_to<double>;
+      // Calls timer_ended(op) after the delay.
+      engine.set_timer(seconds, op);
+      // Calls computed(op) when the device has worked so long at its full speed.
+      engine.compute(rank, seconds, op);
+      // Sends that flow of that round of the pattern, and calls sent(op, flow) at its end.
+      engine.send(pattern, number, number, bytes, op);
+      // Lets the device compute at that one of Occupancy::rates from now on.
+      engine.set_compute(rank, state);
+      // Takes a share of the links that drive the device's collectives for compute, or gives it
+      // back.
+      engine.slow_engines(rank, slow);
+    };
+
+// An engine with these functions is told of every operation when it begins and when it ends, such
+// as one that meters power.
+template <class Engine>
+concept HearsOperations = requires(Engine& engine, const Op& op) {
+  engine.begins(op);
+  engine.ends(op);
+};
 
 template <class Engine>
 class ReadyLoop {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "sim/base/scramble.hpp"
+#include "sim/base/draw.hpp"
 
 namespace stepsim {
 namespace {

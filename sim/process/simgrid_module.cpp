@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-#include "sim/base/machine_error.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {

@@ -19,14 +19,12 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "sim/base/error.hpp"
-#include "sim/base/machine_error.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,19 +1,15 @@
-// Published kernels against the GPUs' files, and the fit of a GPU's curve.
+// Published kernels against the GPUs' files.
 #include "analysis/studies/fidelity/kernel_tables.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/studies/fidelity/kernel_bench.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/source_data.hpp"
 #include "topology/catalog.hpp"
 
 using namespace stepsim;
-using Catch::Contains;
 
 namespace {
 
@@ -51,10 +47,6 @@ struct Families {
   }
 };
 
-std::vector<FittedCurve> fit(const CsvTable& table, const std::string& gpu) {
-  return fit_kernels(data, {&table, 1}, gpu);
-}
-
 }  // namespace
 
 TEST_CASE("matrix products are as fast as measured", "[analysis]") {
@@ -71,14 +63,6 @@ TEST_CASE("grouped products wait for what their tiles read, where a GPU's file s
           "[analysis]") {
   const Families check{families_of(predict(published()).kernels)};
   check("mi300x grouped_gemm", 32, 0.06, 0.15);
-  // One constant stands for all of them, from memory alone to full tiles.
-  const std::vector<FittedCurve> curves = fit(published(), "mi300x");
-  const auto grouped = std::ranges::find(curves, "grouped products", &FittedCurve::kernels);
-  REQUIRE(grouped != curves.end());
-  REQUIRE(grouped->constants.size() == 1);
-  CHECK(grouped->constants[0].name == "gemm.grouped.operands");
-  CHECK(grouped->constants[0].fitted == Approx(grouped->constants[0].stated).epsilon(0.03));
-  CHECK(grouped->constants[0].tera == "TB/s");
 }
 
 TEST_CASE("a rate says the same as a time, a batch the same as more rows", "[analysis]") {
@@ -103,38 +87,6 @@ TEST_CASE("rows that are no such kernel are named with the reason", "[analysis]"
   CHECK(times.skipped[2].reason == "no time");
   CHECK_THROWS_WITH(predict(table_of("a,s,H100,gemm,bf16,,wide,64,64,,1,\n")),
                     "kernels.csv:2: M: expected a number, found \"wide\"");
-}
-
-TEST_CASE("the fitted curve meets products that were made by a curve", "[analysis]") {
-  // Times out of the GPU's own file but for a rate that is a tenth lower.
-  KernelTimes made = predict(published());
-  std::string rows;
-  for (const TimedKernel& k : made.kernels)
-    if (k.gpu == "h100-sxm" && k.work.flops > 1e12)
-      rows += fmt::format("{},{},H100-80GB SXM,gemm,bf16,,{},{},{},,{:.9g},\n", k.id,
-                          rows.size() % 2 == 0 ? "one" : "two", k.work.rows, k.work.width,
-                          k.work.depth, k.predicted * 1e3 / 0.9);
-  const FittedCurve curve = fit(table_of(rows), "h100-sxm").front();
-  CHECK(curve.constants[0].fitted == Approx(0.9 * curve.constants[0].stated).epsilon(0.04));
-  for (const FittedSource& source : curve.sources) {
-    CHECK(source.stated > 0.08);
-    CHECK(source.fitted < 0.03);  // starts of kernels and the prior are in it
-    CHECK(source.held_out < 0.03);
-  }
-}
-
-TEST_CASE("no fitted rate beats the fastest product, and no source gets worse by much",
-          "[analysis]") {
-  for (const char* gpu : {"h100-sxm", "a100-sxm-80", "a100-pcie"}) {
-    CAPTURE(gpu);
-    const FittedCurve curve = fit(published(), gpu).front();
-    CHECK(curve.constants[0].fitted <= curve.best_rate);
-    // What the files state is as good as a fit to these rows alone.
-    CHECK(curve.constants[0].fitted == Approx(curve.constants[0].stated).epsilon(0.03));
-  }
-  CHECK_THROWS_WITH(fit(published(), "h100-smx"),
-                    Contains("no kernel was measured on a GPU \"h100-smx\" (did you mean "
-                             "\"h100-sxm\"?); there are those of "));
 }
 
 TEST_CASE("attention is as fast as measured", "[analysis]") {

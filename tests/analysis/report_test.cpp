@@ -3,9 +3,7 @@
 #include <numeric>
 
 #include "analysis/memory_timeline.hpp"
-#include "analysis/report/curve.hpp"
 #include "analysis/report/link_use.hpp"
-#include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/tiny_run.hpp"

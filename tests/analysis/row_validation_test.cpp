@@ -101,7 +101,7 @@ TEST_CASE("one rotten row spoils no table", "[analysis]") {
       "rows.csv");
   const std::vector<StepRow> rows = step_rows(source_data(), table);
   const std::vector<PredictedRow> predicted =
-      predict_rows({.data = source_data(), .rows = rows, .samples = 0, .seed = 1, .stack = {}});
+      predict_rows({.data = source_data(), .rows = rows, .samples = 0, .seed = 1});
   REQUIRE(predicted.size() == 3);
   CHECK(predicted[0].predicted());
   CHECK(predicted[0].figures.front().predicted > 0);

@@ -1,6 +1,5 @@
 // Figures of steps whose ranks are stages of a pipeline.
-#include "analysis/studies/predict/stages.hpp"
-
+#include "analysis/studies/predict/footprint.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "tests/support/exactly.hpp"

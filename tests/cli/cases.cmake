@@ -317,7 +317,7 @@ cli("every command works where it is installed" SLOW
 cli("every command works out of the Debian package" SLOW
   SHELL "command -v dpkg-shlibdeps >/dev/null || { echo 'skipped: no dpkg-shlibdeps here'; exit; }
     cpack --config @BUILD@/CPackConfig.cmake -B @WORK@/pack >pack.log 2>&1 || { cat pack.log; exit 9; }
-    dpkg-deb -x pack/stepsim_*.deb unpacked && dpkg-deb -f pack/stepsim_*.deb Depends | grep -q libyaml-cpp || exit 9
+    dpkg-deb -x pack/stepsim_*.deb unpacked && dpkg-deb -f pack/stepsim_*.deb Depends | grep -q libyaml || exit 9
     cd unpacked/usr && ls share/man/man1/stepsim-run.1.gz share/bash-completion/completions/stepsim share/zsh/vendor-completions/_stepsim share/doc/stepsim/copyright
     bash @ROOT@/tests/cli/installed.sh \"$PWD\" @ROOT@"
   OUTPUT "stepsim-run.1.gz\n.*all [0-9]+ commands answer\n$")

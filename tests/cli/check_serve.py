@@ -269,7 +269,7 @@ def check_folder():
             file.write(text)
     os.mkfifo(os.path.join(folder, "pipe.yaml"))
     os.symlink("/etc/hostname", os.path.join(folder, "link.yaml"))
-    reasons = [f"{folder}/{reason}" for reason in ("broken.yaml:2: is no valid YAML: end of sequence flow not found", "link.yaml: is a link to a file that is not served",
+    reasons = [f"{folder}/{reason}" for reason in ("broken.yaml:2: is no valid YAML: did not find expected ',' or ']'", "link.yaml: is a link to a file that is not served",
                                                    "list.yaml: expected a mapping of keys to values", "pipe.yaml: cannot be read: it is no regular file")]
     if os.geteuid() != 0:
         shutil.copy(os.path.join(folder, "list.yaml"), os.path.join(folder, "shut.yaml"))

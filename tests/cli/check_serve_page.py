@@ -155,7 +155,7 @@ def check_files(page):
 def check_left_out(page):
     assert "1 file of your folders left out" in text(page)
     page.value("document.querySelector('#left-out summary').click()")
-    assert f"{folder}/broken.yaml:2: is no valid YAML: end of sequence flow not found" in text(page), text(page)
+    assert f"{folder}/broken.yaml:2: is no valid YAML: did not find expected ',' or ']'" in text(page), text(page)
 
 
 def check_look(page, link):

@@ -45,4 +45,4 @@ deepspeed_refused("a misspelt key" [[{"zero_optimisation": {"stage": 3}}]]
 deepspeed_refused("an old and a new name" [[{"zero_optimization": {"stage": 3, "cpu_offload": true, "offload_optimizer": {"device": "cpu"}}}]]
   "zero_optimization.cpu_offload: is an older name of offload_optimizer, which is there as well")
 deepspeed_refused("a comment without end" [[{"steps_per_print": 1 /* x}]] "a comment is never closed")
-deepspeed_refused("a bracket too few" [[{"a": [1,}]] "is no valid JSON: illegal flow end")
+deepspeed_refused("a bracket too few" [[{"a": [1,}]] "is no valid JSON: did not find expected node content")

@@ -1,4 +1,4 @@
-"""follow_calibrate.py STEPSIM PAGE FOLDER: does what docs/calibrate.md says, on a machine whose constants are known.
+"""follow_calibrate.py STEPSIM SOURCE FOLDER: does what docs/calibrate.md says, on a machine whose constants are known.
 
 What nccl-tests would print is made from a prediction in which the launch and the efficiency of the library are other ones
 than the catalogue's; the fitted entry must have these.
@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 
-stepsim, page, folder = sys.argv[1:]
+stepsim, source, folder = sys.argv[1:]
+page, fit = f"{source}/docs/calibrate.md", f"{source}/measure/fit.py"
 launch, efficiency = 7e-6, 0.945  # the catalogue: 4.8 us and 0.98
 
 
@@ -54,7 +55,8 @@ followed = [line for line in commands if not re.match(r"\w+_perf ", line)]
 if len(followed) < 6:
     sys.exit(f"{page} has only these commands: {followed}")
 for line in followed:
-    done = subprocess.run(["bash", "-ec", f'stepsim() {{ "{stepsim}" "$@"; }}; {line}'], capture_output=True, text=True)
+    done = subprocess.run(["bash", "-ec", f'stepsim() {{ "{stepsim}" "$@"; }}; stepsim-fit() {{ STEPSIM="{stepsim}" "{fit}" "$@"; }}; {line}'],
+                          capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{line}: {done.stdout}{done.stderr}")
 

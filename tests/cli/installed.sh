@@ -56,9 +56,6 @@ try sweep tiny.yaml --vary job.micro_batch=1,2 --shard 2/2 -o part
 try merge part.shard-1-of-2.h5 part.shard-2-of-2.h5 -o whole
 try validate tiny.yaml
 try validate --rows rows.csv
-try fit stack megatron-deepspeed --samples 0
-try fit kernels h20
-try fit network mi300x-8
 try kernels
 try report run.h5 -o page.html
 try export run.h5 --perfetto trace.json

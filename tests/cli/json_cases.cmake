@@ -18,7 +18,10 @@ if(STEPSIM_PYTHON)
   add_test(NAME cli/schemas COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_schemas.py
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/docs/json.md WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   add_test(NAME cli/follow-calibrate COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/follow_calibrate.py
-    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/docs/calibrate.md ${CMAKE_CURRENT_BINARY_DIR}/cli/follow_calibrate)
+    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/follow_calibrate)
+  add_test(NAME cli/fit COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_fit.py
+    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/fit)
+  set_tests_properties(cli/fit PROPERTIES LABELS "cli;slow;heavy")
   add_test(NAME cli/resolved COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_resolved.py
     $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/cli/resolved WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(cli/follow-calibrate PROPERTIES LABELS "cli;quick;heavy")

@@ -1,6 +1,5 @@
 #include "cli/options.hpp"
 
-#include <array>
 
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
@@ -10,10 +9,13 @@ using Catch::Contains;
 
 namespace {
 
-constexpr std::array specs{OptionSpec{"output", "FILE", "where", 'o'},
-                           OptionSpec{"sizes", "LIST", "how large"},
-                           OptionSpec{"json", "", "for machines"}};
-constexpr Usage usage{"stepsim test NAME", "Tests.", specs, "", 1};
+const Usage usage{.brief = "tests",
+                  .call = "stepsim test NAME",
+                  .summary = "Tests.",
+                  .options = {{"output", "FILE", "where", 'o'},
+                              {"sizes", "LIST", "how large"},
+                              {"json", "", "for machines"}},
+                  .examples = ""};
 
 Options parsed(const std::vector<std::string>& words) {
   const auto options = parse(usage, words);

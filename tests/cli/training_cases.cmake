@@ -702,52 +702,10 @@ cli("errors recorded nowhere" ARGS validate --rows @ROOT@/scenarios/measured/ste
 cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv --recorded nowhere.csv --json CODE 2
   ERROR "--recorded: prints a table; leave out --json")
 
-# ---- constants of stacks ----
-cli("a calibration is the same twice" SLOW ARGS fit stack fms-fsdp --samples 0 SHELL "\"$@\" >a.txt && \"$@\" >b.txt && cmp a.txt b.txt && cat a.txt"
-  OUTPUT "constant .*kernels.memory .*family .*left out  inside 80 %.*fms-fsdp h100-sxm +4 .*all +8 ")
-cli("a calibration goes into the stack's file" SLOW ARGS fit stack fms-fsdp --samples 1 --write
-  EDIT workloads/calibration/fms-fsdp.yaml "high: 1.0" "high: 0.99"
-  SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -c unexplained @DATA@/workloads/stacks/fms-fsdp.yaml && grep gemm: @DATA@/workloads/stacks/fms-fsdp.yaml"
-  OUTPUT "gemm: {value: 0.99, low: 0.[0-9]+, high: 0.99, grade: fitted, source: \"fitted with the others to 8 rows")
-cli("fit nothing" ARGS fit CODE 2 ERROR_MATCHES "^stepsim: fit what: stack, kernels or network. usage: stepsim fit stack PLAN ")
-cli("fit what cannot be fitted" ARGS fit stacks CODE 2 ERROR "fit: expected stack, kernels or network, found \"stacks\" (did you mean \"stack\"?)")
-cli("fit a stack without a plan" ARGS fit stack CODE 2 ERROR_MATCHES "^stepsim: fit stack: which plan. expected few-rows, .*llm-foundry.* or prime-rl\n$")
-cli("fit two stacks" ARGS fit stack llm-foundry internevo CODE 2 ERROR "fit stack: one plan at a time; unexpected \"internevo\"")
-cli("fit with an option of another subject" ARGS fit kernels h100-sxm --write CODE 2 ERROR "--write: means nothing with fit kernels")
-cli("fit by an old name" HEAVY ARGS calibrate megatron-deepspeed --samples 0 ERROR_MATCHES "^note: `stepsim calibrate` is now `stepsim fit stack`\n$"
-  OUTPUT "dense megatron-deepspeed a100")
-cli("fit a stack by a plan that there is not" ARGS fit stack llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
-cli("a calibration frees an operator's count" SLOW ARGS fit stack fms-fsdp --samples 0 --write
-  EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.norm.bytes, low: 3 B, high: 60 B}"
-  SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -A2 ^operators: @DATA@/workloads/stacks/fms-fsdp.yaml"
-  OUTPUT "operators:\n +norm:\n +bytes: {value: [0-9.]+ B, low: .*grade: fitted")
-cli("fit an operator that there is not" ARGS fit stack fms-fsdp CODE 2
-  EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.nrom.bytes, low: 3 B, high: 60 B}"
-  ERROR_MATCHES "fms-fsdp has no constant \"operators.nrom.bytes\"")
-cli("several stacks have nothing free" ARGS fit stack few-rows CODE 2
-  EDIT workloads/calibration/few-rows.yaml "name: few-rows" "name: few-rows\nfree: [{name: kernels.gemm, low: 0.5, high: 1}]"
-  ERROR_MATCHES "few-rows.yaml:[0-9]+: free: is fitted to one stack: expected nothing beside several stacks")
-
 # ---- single kernels ----
 cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of [0-9]+ rows are predicted")
 cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s families/0/median_abs_error left_out/0/reason)
 cli("kernels row by row" ARGS kernels --rows OUTPUT "^GPU .*mi300x +batched_gemm +4096 +1280 +8192")
-cli("a curve fitted to kernels" ARGS fit kernels h100-sxm OUTPUT "no curve may exceed it.*gemm.rate .*fitted without it")
-cli("a fitted curve is an entry of the catalogue" ARGS fit kernels h100-sxm -o mine/topology/gpus/own-h100.yaml
-  SHELL "mkdir -p mine/topology/gpus; \"$@\" >/dev/null 2>&1; \"$1\" --data mine show own-h100"
-  OUTPUT "^own-h100 .GPU.: h100-sxm as it was measured.*gemm.rate +[0-9]+ TFLOP/s[^\n]* fitted\n")
-cli("a curve as JSON" ARGS fit kernels h100-sxm --json KEYS curves/0/best_flops curves/0/constants/0/fitted curves/1/kernels curves/0/sources/0/held_out_median_abs_error)
-cli("a curve by its old name" ARGS kernels --fit h100-sxm ERROR_MATCHES "^note: `stepsim kernels --fit h100-sxm` is now `stepsim fit kernels h100-sxm`\n$"
-  OUTPUT "no curve may exceed it.*gemm.rate ")
-cli("a curve of no GPU" ARGS fit kernels CODE 2 ERROR "fit kernels: which GPU? `stepsim list gpus` names them")
-# A table made of what is predicted with other costs gives those costs back.
-cli("a network's costs fitted to collectives" HEAVY ARGS fit network mi300x-8
-  OUTPUT "^mi300x-8, over roce-mi300x\n.*node.collectives.launch +12.0 us +[0-9.]+ us +6.00 us +15.0 us\n.*stas.*fitted without it|AMD-AGI")
-cli("costs as JSON" HEAVY ARGS fit network mi300x-8 --json KEYS machine constants/0/name constants/0/stated constants/0/fitted sources/0/name sources/0/fitted_median_abs_error)
-cli("costs of no machine" ARGS fit network CODE 2
-  ERROR "fit network: which machine? `stepsim list nodes` and `stepsim list clusters` name them; or which file of measurements?")
-cli("costs of a machine that nobody measured" ARGS fit network gh200-1 CODE 2 ERROR_MATCHES "^stepsim: no row is about gh200-1")
-cli("kernels of an unknown GPU" ARGS fit kernels h100 CODE 2 ERROR_MATCHES "no kernel was measured on a GPU \"h100\" .did you mean \"h100-sxm\"..; there are those of ")
 cli("kernels without a table" ARGS kernels nowhere.csv CODE 2 ERROR_MATCHES "nowhere.csv: cannot be read")
 cli("a processor is a setting like others" ARGS diff llama32-3b-sft-zero3 --set cluster.processor=grace
   OUTPUT "\ncluster.processor +not set: the first that the node's or the cluster's file names .default. +grace .--set.\n.*node.host.core_speed +1.06 +0.41\n")

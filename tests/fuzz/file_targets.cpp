@@ -12,14 +12,11 @@
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/pickle.hpp"
-#include "sim/base/plain_yaml.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/xml_elements.hpp"
-#include "sim/base/yaml_tree.hpp"
 #include "sim/run_columns.hpp"
 #include "sim/run_file.hpp"
 #include "tests/fuzz/targets.hpp"
-#include "tests/support/same_tree.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace stepsim::fuzz {
@@ -36,23 +33,8 @@ void read_units(const std::string& bytes) {
   size_text(quantity->value);
 }
 
-// The quick reader is sure of nothing that the other one reads otherwise.
-void read_plainly(const std::string& bytes) {
-  const auto plain = detail::parse_plain_yaml(bytes);
-  if (!plain) return;
-  detail::Notes notes;
-  try {
-    require(same_tree(detail::parse_any_yaml(bytes, "file.yaml", notes), *plain),
-            "plain YAML is read otherwise");
-  } catch (const UserError&) {
-    require(false, "no YAML is read plainly");
-  }
-  require(notes.problems.empty(), "a mistake is read plainly");
-}
-
 // What is written is read as what was meant.
 void read_yaml(const std::string& bytes) {
-  read_plainly(bytes);
   Document document = parse_document(bytes, "file.yaml");
   const std::string written = document.canonical();
   require(parse_document(written, "again.yaml").canonical() == written,

@@ -11,7 +11,7 @@
 #include "scenarios/foreign/text/shell_words.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/anchor.hpp"
-#include "scenarios/read/fault_kinds.hpp"
+#include "scenarios/read/faults.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "topology/catalog.hpp"

@@ -145,11 +145,7 @@ void read_api(const std::string& bytes) {
 
 // A word a line.
 void read_words(const std::string& bytes) {
-  static constexpr auto own = with_source_options(
-      std::array{OptionSpec{"set", "KEY=VALUE", "a setting", 's', true},
-                 OptionSpec{"output", "FILE", "a file", 'o'}, workers_option, json_option});
-  static constexpr Usage usage{"stepsim fuzz FILE [options]", "Reads words.", own,
-                               "  stepsim fuzz tiny.yaml\n", 3};
+  static const Usage usage = usage_of_command("run");
   std::vector<std::string> words;
   for (std::size_t from = 0; from <= bytes.size();) {
     const std::size_t end = std::min(bytes.find('\n', from), bytes.size());

@@ -1,8 +1,8 @@
 // A few micro-batches stand for all where they repeat themselves. That must never change a figure.
 #include <algorithm>
 
+#include "analysis/studies/predict/footprint.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
-#include "analysis/studies/predict/stages.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/engine/own/replay.hpp"
 #include "sim/repetition.hpp"

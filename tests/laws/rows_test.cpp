@@ -6,7 +6,7 @@
 
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "cli/row_export.hpp"
+#include "cli/row_reading.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/defaults.hpp"
 #include "scenarios/read/scenario_reader.hpp"

@@ -1,8 +1,7 @@
 // These tests hold changes while a program runs against closed forms: their arithmetic, and both
 // engines.
-#include "sim/changes.hpp"
-
 #include "sim/engine/player.hpp"
+#include "sim/platform.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"
 

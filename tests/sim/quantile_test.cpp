@@ -1,7 +1,6 @@
-#include "sim/base/quantile.hpp"
-
 #include <vector>
 
+#include "sim/base/draw.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

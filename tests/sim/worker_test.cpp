@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "sim/base/error.hpp"
-#include "sim/base/machine_error.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {

@@ -6,7 +6,7 @@
 #include "tests/support/timed.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
-#include "workloads/collectives/tree.hpp"
+#include "workloads/collectives/schedules.hpp"
 
 namespace stepsim {
 namespace {

@@ -7,10 +7,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "workloads/collectives/direct.hpp"
-#include "workloads/collectives/hierarchical.hpp"
-#include "workloads/collectives/ring.hpp"
-#include "workloads/collectives/tree.hpp"
+#include "workloads/collectives/schedules.hpp"
 
 namespace stepsim {
 namespace {

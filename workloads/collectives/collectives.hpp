@@ -2,10 +2,8 @@
 // They can be printed, their bytes counted and their laws tested without a simulator.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

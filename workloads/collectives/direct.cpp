@@ -1,4 +1,4 @@
-#include "workloads/collectives/direct.hpp"
+#include "workloads/collectives/schedules.hpp"
 
 namespace stepsim {
 namespace {

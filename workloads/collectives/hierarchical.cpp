@@ -1,8 +1,5 @@
-#include "workloads/collectives/hierarchical.hpp"
-
 #include "sim/base/lists.hpp"
-#include "workloads/collectives/direct.hpp"
-#include "workloads/collectives/ring.hpp"
+#include "workloads/collectives/schedules.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,10 +1,7 @@
-#include "workloads/collectives/tree.hpp"
-
 #include <algorithm>
 #include <utility>
 
-#include "workloads/collectives/pair_shares.hpp"
-#include "workloads/collectives/swing.hpp"
+#include "workloads/collectives/schedules.hpp"
 
 namespace stepsim {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "workloads/grpo/engine.hpp"
 #include "workloads/grpo/grpo.hpp"
-#include "workloads/grpo/sync_wait.hpp"
+#include "workloads/grpo/sync.hpp"
 
 namespace stepsim {
 

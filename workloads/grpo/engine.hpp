@@ -3,12 +3,10 @@
 // prompts fill up. Steps in which nothing is scheduled anew are taken together as a block.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "workloads/grpo/placement.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace stepsim {
 

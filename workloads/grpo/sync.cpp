@@ -407,4 +407,22 @@ SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> lay
   return program;
 }
 
+double wait_for_engines(SyncProtocol protocol, const SyncCost& cost,
+                        std::span<const Engine> engines) {
+  double slowest = 0, calls = 0;
+  for (const Engine& engine : engines) {
+    const double iteration = engine.iteration();
+    slowest = std::max(slowest, iteration);
+    if (cost.window.value > 0)
+      calls = std::max(calls, engine.iterations_left() * iteration / cost.window.value);
+  }
+  if (protocol != SyncProtocol::v1) return cost.calls > 0 ? slowest : 0;
+  return std::min(calls, cost.calls) * cost.busy.value;
+}
+
+double slowed_by(const SyncCost& cost, double sending) {
+  const double working = cost.calls * cost.window.value;
+  return working > 0 ? std::max(1.0, sending / working) : 0;
+}
+
 }  // namespace stepsim

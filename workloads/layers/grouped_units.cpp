@@ -1,6 +1,5 @@
 // Experts that run together: tokens are put in the order of their experts, sent to the ranks that
 // hold them, multiplied in one kernel per matrix kind, and summed up where they came from.
-#include <algorithm>
 #include <cmath>
 #include <string>
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "sim/base/config.hpp"
 #include "workloads/model/model.hpp"
@@ -13,10 +12,12 @@
 namespace stepsim {
 
 struct Architecture {
-  std::string_view name;  // as `architectures` in config.json spells it
-  std::string_view summary;
-  Model (*read)(const Table& root);
+  std::string name;  // as `architectures` in config.json spells it
+  std::string summary;
+  std::string family;  // that it is read as
+  bool tower = false;  // the text tower of a model that has others beside it
 };
+// Returns those of architectures.yaml.
 std::span<const Architecture> architectures();
 
 // Reads a config.json and notes what is wrong in the table's document. Keys that do not decide

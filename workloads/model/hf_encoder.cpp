@@ -5,44 +5,30 @@
 namespace stepsim {
 namespace {
 
-// A layer as the first encoder had it: biases everywhere, no gate, a norm behind each sum, which
-// the next block reads.
-Model read_encoder(const Table& root, const DecoderKeys& keys) {
-  Model model = read_decoder(root, keys);
-  set_bias(model, true);
-  model.feed_forward.gated = false;
-  model.feed_forward.bias = true;
-  model.norm_bias = true;
-  model.norms_embedding = true;
-  model.head_bias = true;
-  model.encoder = Encoder{};
-  model.encoder->drops = root.number_or("hidden_dropout_prob", 0.1, 0, 1) > 0;
-  return model;
+// Puts that it is an encoder, whose dropout is on unless its file says otherwise.
+void put_encoder(const Table& root, Model& model) {
+  model.encoder = Encoder{.drops = root.number_or("hidden_dropout_prob", 0.1, 0, 1) > 0};
 }
 
 }  // namespace
 
-Model read_bert(const Table& root) {
-  Model model = read_encoder(root, {.tied = true});
-  model.positions = Positions::learned;
+void finish_bert(const Table& root, Model& model) {
+  put_encoder(root, model);
   model.encoder->segments = root.integer_or("type_vocab_size", 2, 0, 1000);
   model.encoder->pooler = true;
   const std::string kind = root.text_or("position_embedding_type", "absolute");
   if (kind != "absolute")
     root.problem("position_embedding_type", "only absolute positions are modelled");
-  return model;
 }
 
 // Two rows of its positions belong to no token.
-Model read_roberta(const Table& root) {
-  Model model = read_bert(root);
+void finish_roberta(const Table& root, Model& model) {
+  finish_bert(root, model);
   model.spare_positions = 2;
   model.longest_sequence -= model.spare_positions;
-  return model;
 }
 
-Model read_distilbert(const Table& root) {
-  Model model;
+void finish_distilbert(const Table& root, Model& model) {
   model.layers = root.integer("n_layers", 1, hf_limits.layers);
   model.hidden = root.integer("dim", 1, hf_limits.width);
   model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
@@ -55,14 +41,12 @@ Model read_distilbert(const Table& root) {
   model.tied_embeddings = root.flag_or("tie_weights_", true);
   model.norm_bias = model.norms_embedding = model.head_bias = true;
   model.encoder = Encoder{.drops = root.number_or("dropout", 0.1, 0, 1) > 0};
-  return model;
 }
 
 // Scores are sums of three: of what tokens say, and of how far they are from each other, by a table
 // that queries and keys of all layers share.
-Model read_deberta(const Table& root) {
-  Model model = read_encoder(root, {.tied = true});
-  model.positions = Positions::none;
+void finish_deberta(const Table& root, Model& model) {
+  put_encoder(root, model);
   model.encoder->segments = root.integer_or("type_vocab_size", 0, 0, 1000);
   if (root.flag_or("position_biased_input", true))
     root.problem("position_biased_input", "is modelled as false, as DeBERTa-v3 has it");
@@ -76,19 +60,9 @@ Model read_deberta(const Table& root) {
   root.has("norm_rel_ebd");
   root.has("max_relative_positions");
   model.attention.relative = 2 * root.integer("position_buckets", 1, 1'000'000);
-  return model;
 }
 
-// Rotations, gates and norms before each block, of which the first stands behind the embedding; a
-// window of so many tokens in most layers.
-Model read_modernbert(const Table& root) {
-  Model model = read_decoder(root, {.tied = true});
-  model.attention.fused_qkv = true;
-  set_bias(model, root.flag_or("attention_bias", false));
-  model.feed_forward.fused_gate_up = true;
-  model.feed_forward.bias = root.flag_or("mlp_bias", false);
-  model.norm_bias = root.flag_or("norm_bias", false);
-  model.head_bias = root.flag_or("decoder_bias", true);
+void finish_modernbert(const Table& root, Model& model) {
   model.attention.sliding_window = root.integer_or("local_attention", 128, 1, hf_limits.tokens);
   model.attention.full_every =
       root.integer_or("global_attn_every_n_layers", 3, 1, hf_limits.layers);
@@ -97,7 +71,6 @@ Model read_modernbert(const Table& root) {
                           .dense_bias = root.flag_or("classifier_bias", false),
                           .norms_all = true,
                           .dense_of_tokens = true};
-  return model;
 }
 
 }  // namespace stepsim

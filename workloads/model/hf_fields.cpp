@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 
@@ -70,15 +71,6 @@ void read_latent(const Table& table, Model& model, std::int64_t value_width) {
 
 bool keeps_wide_state(const Table& root, std::string_view key, bool usual) {
   return root.text_or(key, usual ? "float32" : "auto") == "float32";
-}
-
-Model read_text_tower(const Table& root, Model (*read)(const Table&)) {
-  if (!root.has("text_config")) return read(root);
-  const Table text = root.table("text_config");
-  Model model = read(text);
-  if (!text.has("tie_word_embeddings") && root.has("tie_word_embeddings"))
-    model.tied_embeddings = root.flag_or("tie_word_embeddings", false);
-  return model;
 }
 
 Experts read_experts(const Table& table, const ExpertKeys& keys) {
@@ -202,14 +194,12 @@ std::vector<std::int64_t> integers(const Table& table, std::string_view key) {
   std::vector<std::int64_t> list;
   if (!table.has(key)) return list;
   for (const std::string& word : table.texts(key)) {
-    std::int64_t number = 0;
-    const char* end = word.data() + word.size();
-    if (const auto read = std::from_chars(word.data(), end, number);
-        read.ec != std::errc{} || read.ptr != end) {
+    const auto number = number_from<std::int64_t>(word);
+    if (!number) {
       table.problem(key, fmt::format("expected whole numbers, found \"{}\"", word));
       return {};
     }
-    list.push_back(number);
+    list.push_back(*number);
   }
   return list;
 }

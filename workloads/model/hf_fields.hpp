@@ -55,9 +55,6 @@ void read_latent(const Table& table, Model& model, std::int64_t value_width = 0)
 // The share of a head that has positions: under the family's key, or `usual`.
 void read_rotary(const Table& table, std::string_view key, double usual, Model& model);
 
-// Reads the text tower of a model with a vision tower: a block of its own, or the file itself.
-Model read_text_tower(const Table& root, Model (*read)(const Table&));
-
 // Returns whether engines keep the state of a mixer in 32 bits; where nothing is said, as the
 // family does.
 bool keeps_wide_state(const Table& root, std::string_view key, bool usual);

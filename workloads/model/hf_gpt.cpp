@@ -36,8 +36,8 @@ std::int64_t mpt_kv_heads(const std::optional<Table>& attention, std::int64_t he
 
 }  // namespace
 
-Model read_gpt2(const Table& root) {
-  Model model = make_gpt(true);
+void finish_gpt2(const Table& root, Model& model) {
+  model = make_gpt(true);
   model.layers = root.integer("n_layer", 1, hf_limits.layers);
   model.hidden = root.integer("n_embd", 1, hf_limits.width);
   model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
@@ -46,31 +46,6 @@ Model read_gpt2(const Table& root) {
   model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
   model.feed_forward.width = root.integer_or("n_inner", 4 * model.hidden, 1, 4 * hf_limits.width);
   read_heads(root, {"n_head", "", "n_embd"}, model);
-  return model;
-}
-
-// GPT-NeoX adds attention and feed-forward to the same input; both have a norm of their own.
-Model read_gpt_neox(const Table& root) {
-  Model model = read_decoder(root);
-  model.attention.fused_qkv = true;
-  model.norm_bias = true;
-  set_bias(model, root.flag_or("attention_bias", true));
-  model.feed_forward.gated = false;
-  model.feed_forward.bias = true;
-  read_rotary(root, "rotary_pct", 0.25, model);
-  return model;
-}
-
-// LayerNorm and biases of a GPT, queries, keys and values as in Llama.
-Model read_starcoder2(const Table& root) {
-  Model model = read_decoder(root, {.tied = true});
-  const bool bias = root.flag_or("use_bias", true);
-  set_bias(model, bias);
-  model.norm_bias = true;
-  model.feed_forward.gated = false;
-  model.feed_forward.bias = bias;
-  read_window(root, model);
-  return model;
 }
 
 namespace {
@@ -97,24 +72,16 @@ void read_gpt_widths(const Table& root, const GptKeys& keys, Model& model) {
 
 // Two rows of its positions belong to no token. Its smallest but one has a table narrower than its
 // layers and norms behind them.
-Model read_opt(const Table& root) {
-  Model model = read_decoder(root, {.width = "ffn_dim", .tied = true});
-  const bool bias = root.flag_or("enable_bias", true);
-  set_bias(model, bias);
-  model.feed_forward.gated = false;
-  model.feed_forward.bias = bias;
-  model.norm_bias = true;
-  model.positions = Positions::learned;
+void finish_opt(const Table& root, Model& model) {
   model.spare_positions = 2;
   if (!root.flag_or("do_layer_norm_before", true))
     root.problem("do_layer_norm_before", "norms behind a sum are not modelled (OPT 350M)");
   if (root.integer_or("word_embed_proj_dim", model.hidden, 1, hf_limits.width) != model.hidden)
     root.problem("word_embed_proj_dim", "a table narrower than the layers is not modelled");
-  return model;
 }
 
-Model read_bloom(const Table& root) {
-  Model model = make_gpt(true);
+void finish_bloom(const Table& root, Model& model) {
+  model = make_gpt(true);
   read_gpt_widths(
       root,
       {either(root, "n_layer", "num_hidden_layers"), either(root, "n_embed", "hidden_size"),
@@ -123,12 +90,11 @@ Model read_bloom(const Table& root) {
   model.positions = Positions::alibi;
   model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
   model.norms_embedding = true;
-  return model;
 }
 
 // Attention and feed-forward read the same input; from 40B on each has a norm of its own.
-Model read_falcon(const Table& root) {
-  Model model = make_gpt(root.flag_or("bias", false));
+void finish_falcon(const Table& root, Model& model) {
+  model = make_gpt(root.flag_or("bias", false));
   model.norm_bias = true;
   read_gpt_widths(
       root,
@@ -147,12 +113,11 @@ Model read_falcon(const Table& root) {
   model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
   const std::int64_t norms = root.integer_or("num_ln_in_parallel_attn", later ? 2 : 1, 1, 2);
   if (later ? norms == 1 : root.flag_or("parallel_attn", true)) model.norms = Norms::once;
-  return model;
 }
 
 // Feed-forward has biases, attention none, and the head has one.
-Model read_gptj(const Table& root) {
-  Model model = make_gpt(true);
+void finish_gptj(const Table& root, Model& model) {
+  model = make_gpt(true);
   set_bias(model, false);
   read_gpt_widths(root, {"n_layer", "n_embd", "n_head", "n_inner", "n_positions"}, model);
   model.attention.fused_qkv = false;
@@ -162,12 +127,11 @@ Model read_gptj(const Table& root) {
   model.head_bias = true;
   if (root.flag_or("tie_word_embeddings", false))
     root.problem("tie_word_embeddings", "a tied head with a bias is not modelled");
-  return model;
 }
 
 // Its local layers are masks over all scores, which are made all the same.
-Model read_gpt_neo(const Table& root) {
-  Model model = make_gpt(true);
+void finish_gpt_neo(const Table& root, Model& model) {
+  model = make_gpt(true);
   read_gpt_widths(
       root,
       {"num_layers", "hidden_size", "num_heads", "intermediate_size", "max_position_embeddings"},
@@ -176,36 +140,18 @@ Model read_gpt_neo(const Table& root) {
   model.attention.qkv_bias = false;
   model.positions = Positions::learned;
   model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
-  return model;
 }
 
 // GPT-2 with one head of keys and values.
-Model read_gpt_bigcode(const Table& root) {
-  Model model = read_gpt2(root);
+void finish_gpt_bigcode(const Table& root, Model& model) {
+  finish_gpt2(root, model);
   if (root.flag_or("multi_query", true)) model.attention.kv_heads = 1;
-  return model;
-}
-
-Model read_phi(const Table& root) {
-  Model model = read_decoder(root);
-  set_bias(model, true);
-  model.feed_forward.gated = false;
-  model.feed_forward.bias = true;
-  model.norm_bias = true;
-  model.norms = Norms::once;
-  model.head_bias = true;
-  if (model.tied_embeddings)
-    root.problem("tie_word_embeddings", "a tied head with a bias is not modelled");
-  if (root.flag_or("qk_layernorm", false))
-    root.problem("qk_layernorm", "norms of queries and keys with biases are not modelled");
-  read_rotary(root, "partial_rotary_factor", 0.5, model);
-  return model;
 }
 
 namespace {
 
-Model read_mpt_with(const Table& root, bool no_bias) {
-  Model model = make_gpt(!root.flag_or("no_bias", no_bias));
+void read_mpt_with(const Table& root, bool no_bias, Model& model) {
+  model = make_gpt(!root.flag_or("no_bias", no_bias));
   model.layers = root.integer("n_layers", 1, hf_limits.layers);
   model.hidden = root.integer("d_model", 1, hf_limits.width);
   model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
@@ -221,17 +167,16 @@ Model read_mpt_with(const Table& root, bool no_bias) {
   model.positions = mpt_positions(root, attention);
   read_heads(root, {"n_heads", "", "d_model"}, model);
   model.attention.kv_heads = mpt_kv_heads(attention, model.attention.heads);
-  return model;
 }
 
 }  // namespace
 
 // llm-foundry's own class has biases unless its file says otherwise, that of transformers has none.
-Model read_mpt(const Table& root) {
-  return read_mpt_with(root, false);
+void finish_mpt(const Table& root, Model& model) {
+  read_mpt_with(root, false, model);
 }
-Model read_mpt_of_transformers(const Table& root) {
-  return read_mpt_with(root, true);
+void finish_mpt_of_transformers(const Table& root, Model& model) {
+  read_mpt_with(root, true, model);
 }
 
 }  // namespace stepsim

@@ -31,19 +31,14 @@ void read_lfm2_layers(const Table& root, Model& model) {
   set_kinds(model, mixes);
 }
 
-Model read_lfm2_decoder(const Table& root) {
-  Model model = read_decoder(
-      root,
-      {.width = root.has("block_ff_dim") ? "block_ff_dim" : "intermediate_size", .tied = true});
+void put_lfm2_mixer(const Table& root, Model& model) {
   if (root.has("tie_embedding")) model.tied_embeddings = root.flag_or("tie_embedding", true);
-  model.attention.qk_norm = Attention::QkNorm::per_head;
   const bool bias = root.flag_or("conv_bias", false);
   model.mixer = Mixer{.kind = MixerKind::convolution,
                       .width = model.hidden,
                       .taps = root.integer_or("conv_L_cache", 3, 1, hf_limits.taps),
                       .bias = bias,
                       .taps_bias = bias};
-  return model;
 }
 
 // Two thirds of what is said, made a multiple again.
@@ -130,28 +125,18 @@ std::string read_nemotron_pattern(const Table& root) {
 
 }  // namespace
 
-Model read_lfm2(const Table& root) {
-  Model model = read_lfm2_decoder(root);
+void finish_lfm2(const Table& root, Model& model) {
+  put_lfm2_mixer(root, model);
   adjust_width(root, model);
   read_lfm2_layers(root, model);
-  return model;
 }
 
-Model read_lfm2_moe(const Table& root) {
-  Model model = read_lfm2_decoder(root);
-  Experts experts = read_experts(root, {"num_experts", "moe_intermediate_size", "", ""});
-  experts.first_dense = root.integer_or("num_dense_layers", 2, 0, hf_limits.layers);
-  experts.selection_bias = root.flag_or("use_expert_bias", true);
-  model.experts = experts;
+void finish_lfm2_moe(const Table& root, Model& model) {
+  put_lfm2_mixer(root, model);
   read_lfm2_layers(root, model);
-  return model;
 }
 
-// Multipliers of embeddings, residuals, scores and logits cost next to nothing and are left out.
-Model read_granite_hybrid(const Table& root) {
-  Model model = read_decoder(root, {.width = "shared_intermediate_size"});
-  set_bias(model, root.flag_or("attention_bias", false));
-  model.feed_forward.fused_gate_up = true;
+void finish_granite_hybrid(const Table& root, Model& model) {
   if (root.text_or("position_embedding_type", "") != "rope") model.positions = Positions::none;
   if (root.integer_or("num_local_experts", 8, 0, hf_limits.experts) > 0) {
     Experts experts = read_experts(root, {"num_local_experts", "intermediate_size", "", ""});
@@ -165,14 +150,10 @@ Model read_granite_hybrid(const Table& root) {
   else
     set_kinds(model, std::vector<Mixes>(static_cast<std::size_t>(model.layers), Mixes::mixer));
   if (attention_layers(model) < model.layers) model.mixer = read_mamba2(root, model.hidden);
-  return model;
 }
 
 // Mamba-2 beside attention in each layer. Multipliers are left out, as above.
-Model read_falcon_h1(const Table& root) {
-  Model model = read_decoder(root);
-  set_bias(model, root.flag_or("attention_bias", false));
-  model.feed_forward.bias = root.flag_or("mlp_bias", false);
+void finish_falcon_h1(const Table& root, Model& model) {
   set_kinds(model, std::vector<Mixes>(static_cast<std::size_t>(model.layers), Mixes::both));
   model.mixer = read_mamba2(root, model.hidden);
   model.mixer->normed = root.flag_or("mamba_rms_norm", false);
@@ -180,19 +161,16 @@ Model read_falcon_h1(const Table& root) {
     root.problem("projectors_bias", "expected the same as mamba_proj_bias");
   if (root.has("attn_layer_indices"))
     root.problem("attn_layer_indices", "attention in some layers only is not modelled here");
-  return model;
 }
 
-Model read_jamba(const Table& root) {
-  Model model = read_decoder(root);
-  model.positions = Positions::none;
+void finish_jamba(const Table& root, Model& model) {
   const Period attends =
       read_period(root, "attn_layer_period", "attn_layer_offset", {.length = 8, .offset = 4});
   const Period sparse =
       read_period(root, "expert_layer_period", "expert_layer_offset", {.length = 2, .offset = 1});
   const bool experts = root.integer_or("num_experts", 16, 1, hf_limits.experts) > 1;
   if (experts) model.experts = read_experts(root, {"num_experts", "intermediate_size", "", ""});
-  if (!root.sound()) return model;
+  if (!root.sound()) return;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     model.kinds.push_back({.mixes = stands_at(layer, attends.length, attends.offset)
                                         ? Mixes::attention
@@ -210,14 +188,13 @@ Model read_jamba(const Table& root) {
   mixer.taps_bias = root.flag_or("mamba_conv_bias", true);
   mixer.bias = root.flag_or("mamba_proj_bias", false);
   model.mixer = mixer;
-  return model;
 }
 
 // Each layer is one block: Mamba-2, attention, or feed-forward of two matrices.
-Model read_nemotron_h(const Table& root) {
+void finish_nemotron_h(const Table& root, Model& model) {
   const std::string pattern = read_nemotron_pattern(root);
   const auto layers = static_cast<std::int64_t>(pattern.size());
-  Model model = read_decoder(root, {.layers = layers, .heads = {.kv_heads = 8, .width = 128}});
+  model = read_decoder(root, {.layers = layers, .heads = {.kv_heads = 8, .width = 128}});
   if (root.sound() && model.layers != layers)
     root.problem("num_hidden_layers",
                  fmt::format("{} layers, but their list has {}", model.layers, layers));
@@ -245,7 +222,6 @@ Model read_nemotron_h(const Table& root) {
   mixer.bias = root.flag_or("use_bias", false);
   mixer.wide_state = keeps_wide_state(root, "mamba_ssm_cache_dtype", true);
   model.mixer = mixer;
-  return model;
 }
 
 }  // namespace stepsim

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "workloads/pipeline/places.hpp"
 #include "workloads/pipeline/split_turns.hpp"
+#include "workloads/pipeline/stages.hpp"
 
 namespace stepsim {
 namespace {

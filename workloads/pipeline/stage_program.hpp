@@ -1,7 +1,6 @@
 // This writes what one stage of a pipeline does in a turn, whoever shards its parameters.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "workloads/pipeline/pipeline.hpp"

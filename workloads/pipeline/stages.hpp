@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "workloads/model/model.hpp"
@@ -19,5 +20,16 @@ struct StageShare {
   std::vector<std::int64_t> ends;  // [piece]: own layers up to its end
 };
 std::vector<StageShare> share_out(const Model& model, const PipelineParallel& pipeline);
+
+// Places are numbered in the order in which micro-batches go through them: each is one piece on one
+// stage. Where half of them come from the other side, theirs follow behind those of the first half.
+std::int64_t stage_of_place(const PipelineParallel& pipeline, std::int64_t place);
+// Returns the place of a piece of a stage, which has its pieces in the order of the model.
+std::int64_t place_of(const PipelineParallel& pipeline, std::int64_t stage, std::int64_t piece);
+// Returns the piece at a place, counted in the order of the model.
+std::int64_t piece_at(const PipelineParallel& pipeline, std::int64_t place);
+// Returns the next place, or the one before; nothing at the ends of the model.
+std::optional<std::int64_t> place_beside(const PipelineParallel& pipeline, std::int64_t place,
+                                         bool before);
 
 }  // namespace stepsim

@@ -1,7 +1,6 @@
 // The classes of memory that a job holds.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "sim/stretch.hpp"
+#include "sim/platform.hpp"
 #include "workloads/pipeline/step_traffic.hpp"
 #include "workloads/program/activations.hpp"
 #include "workloads/program/in_turns.hpp"
@@ -149,7 +149,7 @@ void write_step(StepProgram& program, const RankPart& rank, Written written) {
   else
     program.graph = write_pipeline(rank, program.traffic,
                                    written == Written::memory ? Written::figures : written);
-  stretch(program.graph, rank.input.stack.stretch(rank.input.job));
+  program.graph.stretch(rank.input.stack.stretch(rank.input.job));
   add_neighbours(program, rank.input.cluster.events);
 }
 

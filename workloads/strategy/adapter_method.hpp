@@ -2,10 +2,8 @@
 // runs in each pass.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/base/config.hpp"

@@ -5,24 +5,20 @@
 #include <algorithm>
 #include <charconv>
 
+#include "sim/base/letters.hpp"
+
 namespace stepsim {
 namespace {
 
 constexpr std::string_view above = "above ";
-
-std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || rest != text.data() + text.size()) return {};
-  return value;
-}
 
 bool meets(const std::optional<std::string>& found, std::string_view wanted) {
   if (wanted == "absent") return !found;
   if (!found) return false;
   if (wanted == "present") return true;
   if (!wanted.starts_with(above)) return *found == wanted;
-  const auto value = number_in(*found), bound = number_in(wanted.substr(above.size()));
+  const auto value = number_from<double>(*found),
+             bound = number_from<double>(wanted.substr(above.size()));
   return value && bound && *value > *bound;
 }
 
@@ -43,7 +39,7 @@ void check_condition(const Table& when, const std::string& key,
                      key.starts_with("job.") || key.starts_with("cluster.") || key == "model";
   if (!known) when.problem(key, expected);
   for (const std::string& word : wanted)
-    if (word.starts_with(above) && !number_in(word.substr(above.size())))
+    if (word.starts_with(above) && !number_from<double>(word.substr(above.size())))
       when.problem(key, fmt::format("expected a number behind \"above\", found \"{}\"", word));
 }
 

@@ -5,8 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "sim/base/config.hpp"
 #include "sim/base/member_words.hpp"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "sim/base/lists.hpp"
 #include "sim/base/words.hpp"
 #include "workloads/strategy/defaults.hpp"

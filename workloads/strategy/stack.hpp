@@ -2,10 +2,8 @@
 // much of a kernel's measured best its kernels reach.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

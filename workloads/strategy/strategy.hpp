@@ -10,7 +10,6 @@
 #include "sim/base/member_words.hpp"
 #include "workloads/strategy/expert_strategy.hpp"
 #include "workloads/strategy/lora.hpp"
-#include "workloads/strategy/offload.hpp"
 #include "workloads/strategy/optimizer.hpp"
 #include "workloads/strategy/pipeline_strategy.hpp"
 #include "workloads/strategy/precision.hpp"

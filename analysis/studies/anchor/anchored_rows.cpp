@@ -7,8 +7,8 @@
 #include <map>
 
 #include "analysis/studies/anchor/posterior.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

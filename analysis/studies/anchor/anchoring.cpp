@@ -12,9 +12,9 @@
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/releases.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

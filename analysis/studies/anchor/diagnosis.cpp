@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "analysis/studies/anchor/posterior.hpp"
 #include "scenarios/load/load_scenario.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

@@ -11,7 +11,7 @@
 #include "analysis/studies/anchor/anchoring.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/foreign/logs/trainer_log.hpp"
-#include "scenarios/read/fault_kinds.hpp"
+#include "scenarios/read/faults.hpp"
 #include "sim/process/worker.hpp"
 
 namespace stepsim {

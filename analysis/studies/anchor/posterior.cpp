@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "scenarios/read/anchor.hpp"
 #include "sim/base/lists.hpp"

@@ -11,7 +11,7 @@
 
 #include "analysis/studies/claims/claim_carriers.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
-#include "scenarios/rules/unknown_differences.hpp"
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
 
 #include "analysis/studies/explain/shapley.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -62,13 +62,6 @@ class MixedTimes {
   const SettingOptions& options_;
   std::map<Joined, double> times_;
 };
-
-std::optional<double> number_of(const std::string& text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, failed] = std::from_chars(text.data(), end, value);
-  return failed == std::errc() && at == end ? std::optional(value) : std::nullopt;
-}
 
 bool alike(double x, double y) {
   return std::abs(x - y) <= replay_rounding * std::max(std::abs(x), std::abs(y));
@@ -125,8 +118,8 @@ bool are_one_choice(const DifferingSetting& x, const DifferingSetting& y) {
     return (keys[0] == x.key && keys[1] == y.key) || (keys[1] == x.key && keys[0] == y.key);
   };
   if (std::ranges::none_of(one_choice, named)) return false;
-  const auto a = number_of(x.a), b = number_of(x.b), other_a = number_of(y.a),
-             other_b = number_of(y.b);
+  const auto a = number_from<double>(x.a), b = number_from<double>(x.b),
+             other_a = number_from<double>(y.a), other_b = number_from<double>(y.b);
   return a && b && other_a && other_b && *a * *other_a == *b * *other_b;
 }
 

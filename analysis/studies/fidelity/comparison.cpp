@@ -68,10 +68,9 @@ struct ComparedAnswer {
 };
 
 ComparedAnswer answer_of(const Catalogue& data, const MachineKey& key,
-                         const std::vector<ComparedRow*>& rows,
-                         std::span<const GivenConstant> given) {
-  const Cluster cluster = load_cluster(
-      data, {.name = key.cluster, .nodes = key.nodes, .network = key.network}, {}, given);
+                         const std::vector<ComparedRow*>& rows) {
+  const Cluster cluster =
+      load_cluster(data, {.name = key.cluster, .nodes = key.nodes, .network = key.network});
   const std::vector<Rank> ranks = ranks_of(cluster, key.gpus);
   ComparedAnswer answer;
   if (ranks.size() != key.gpus) {
@@ -94,9 +93,8 @@ ComparedAnswer answer_of(const Catalogue& data, const MachineKey& key,
   return answer;
 }
 
-void predict(const Catalogue& data, const MachineKey& key, const std::vector<ComparedRow*>& rows,
-             std::span<const GivenConstant> given) {
-  const ComparedAnswer answer = in_worker([&] { return answer_of(data, key, rows, given); });
+void predict(const Catalogue& data, const MachineKey& key, const std::vector<ComparedRow*>& rows) {
+  const ComparedAnswer answer = in_worker([&] { return answer_of(data, key, rows); });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ComparedRow& row = *rows[i];
     if (!answer.refused.empty()) {
@@ -197,7 +195,7 @@ Comparison compare(const Catalogue& data, std::span<const MeasuredCollective> ro
       work[{machine->name, machine->network, operation, algorithm_of(row), row.nodes, row.gpus}]
           .push_back(&made);
   }
-  for (const auto& [key, list] : work) predict(data, key, list, options.given);
+  for (const auto& [key, list] : work) predict(data, key, list);
   summarise(result);
   return result;
 }

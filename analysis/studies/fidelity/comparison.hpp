@@ -59,7 +59,6 @@ struct CompareOptions {
   std::optional<ClusterChoice> only;
   std::string operation;
   std::vector<RowNote> notes;
-  std::vector<GivenConstant> given{};  // instead of what the files say
 };
 Comparison compare(const Catalogue& data, std::span<const MeasuredCollective> rows,
                    const CompareOptions& options);

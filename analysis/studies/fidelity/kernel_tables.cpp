@@ -7,13 +7,12 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <span>
+#include <string_view>
 
-#include "analysis/studies/fidelity/kernel_bench.hpp"
-#include "analysis/studies/fidelity/robust_fit.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/lists.hpp"
-#include "sim/base/quantile.hpp"
+#include "sim/base/letters.hpp"
+#include "topology/called.hpp"
 
 namespace stepsim {
 namespace {
@@ -34,200 +33,6 @@ KernelFamily family_of(const std::string& name, const std::vector<const TimedKer
   family.median = quantile(sizes, 0.5);
   family.p90 = quantile(sizes, 0.9);
   return family;
-}
-
-// This says what of a GPU is free, and how far: nothing beats the fastest product that was seen.
-struct FreeOfGpu {
-  std::string_view name;
-  double& (*of)(Gpu&);
-  double low, high;  // as shares of the stated value
-  bool capped = false;
-  std::string_view tera = "TFLOP/s";  // the unit of a rate
-};
-constexpr int kernel_rounds = 6;
-constexpr double kernel_nudge = 0.02;  // of a constant, as a logarithm
-const std::array<FreeOfGpu, 3> free_of_products{{
-    {"gemm.rate", [](Gpu& gpu) -> double& { return gpu.gemm.rate.value.value; }, 0.7, 1.4, true},
-    {"gemm.fill", [](Gpu& gpu) -> double& { return gpu.gemm.fill.value.value; }, 0.15, 2},
-    {"gemm.small_tile", [](Gpu& gpu) -> double& { return gpu.gemm.small_tile.value.value; }, 0.75,
-     1.04},
-}};
-
-const std::array<FreeOfGpu, 1> free_of_grouped{{
-    {"gemm.grouped.operands",
-     [](Gpu& gpu) -> double& { return gpu.gemm.grouped->operands.value.value; }, 0.3, 3, false,
-     "TB/s"},
-}};
-
-template <bool later>
-Gpu::Attention::Kernel& kernel_of(Gpu& gpu) {
-  return later ? *gpu.attention.later : gpu.attention.flash;
-}
-template <bool later>
-const std::array<FreeOfGpu, 7> free_of_attention{{
-    {"forward", [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).forward.value.value; }, 0.5,
-     2},
-    {"backward", [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).backward.value.value; },
-     0.5, 2},
-    {"forward_overhead",
-     [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).forward_overhead.value.value; }, 0.2,
-     5},
-    {"backward_overhead",
-     [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).backward_overhead.value.value; }, 0.2,
-     5},
-    {"wide", [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).wide.value.value; }, 0.5, 2},
-    {"attention.head_overhead",
-     [](Gpu& gpu) -> double& { return gpu.attention.head_overhead.value.value; }, 0.2, 5},
-    {"attention.tail", [](Gpu& gpu) -> double& { return gpu.attention.tail.value.value; }, 0.2, 5},
-}};
-
-// One of the rows of a source weighs nothing while that source is left out.
-struct CurveFit {
-  std::span<const FreeOfGpu> free;
-  std::vector<const TimedKernel*> rows;
-  std::vector<double> weights;
-  double best_rate = 0;
-};
-
-KernelBench with_moved(KernelBench bench, std::span<const FreeOfGpu> free,
-                       const std::vector<double>& step) {
-  for (std::size_t i = 0; i < free.size(); ++i) free[i].of(bench.gpu) *= std::exp(step[i]);
-  return bench;
-}
-
-RobustFit bounds_around(const KernelBench& stated, const KernelBench& now,
-                        const CurveFit& problem) {
-  RobustFit fit;
-  fit.turn = 0.1;
-  fit.prior = 1;
-  Gpu from = stated.gpu, at = now.gpu;
-  fit.low.reserve(problem.free.size());
-  fit.high.reserve(problem.free.size());
-  for (const FreeOfGpu& free : problem.free) {
-    const double most = free.of(from) * free.high;
-    fit.low.push_back(std::log(free.of(from) * free.low / free.of(at)));
-    fit.high.push_back(
-        std::log((free.capped ? std::min(most, problem.best_rate) : most) / free.of(at)));
-  }
-  return fit;
-}
-
-RobustFit::Row line_of(const KernelBench& bench, std::span<const FreeOfGpu> free,
-                       const TimedKernel& kernel, double weight) {
-  const double here = bench.time(kernel);
-  RobustFit::Row line{std::log(here / kernel.measured), weight, std::vector<double>(free.size())};
-  for (std::size_t i = 0; i < free.size(); ++i) {
-    std::vector<double> step(free.size(), 0.0);
-    step[i] = kernel_nudge;
-    line.slopes[i] = std::log(with_moved(bench, free, step).time(kernel) / here) / kernel_nudge;
-  }
-  return line;
-}
-
-KernelBench fitted(const KernelBench& stated, const CurveFit& problem) {
-  KernelBench bench = stated;
-  for (int round = 0; round < kernel_rounds; ++round) {
-    RobustFit fit = bounds_around(stated, bench, problem);
-    fit.rows.reserve(problem.rows.size());
-    for (std::size_t row = 0; row < problem.rows.size(); ++row)
-      fit.rows.push_back(line_of(bench, problem.free, *problem.rows[row], problem.weights[row]));
-    bench = with_moved(bench, problem.free, solve(fit));
-  }
-  return bench;
-}
-
-double median_error(const KernelBench& bench, const std::vector<const TimedKernel*>& rows) {
-  std::vector<double> sizes = mapped(
-      rows, [&](const TimedKernel* row) { return std::abs(bench.time(*row) / row->measured - 1); });
-  std::ranges::sort(sizes);
-  return quantile(sizes, 0.5);
-}
-
-// Returns the problem without some rows.
-CurveFit without(const CurveFit& problem, const std::function<bool(std::size_t)>& left_out) {
-  CurveFit others = problem;
-  for (std::size_t i = 0; i < others.rows.size(); ++i)
-    if (left_out(i)) others.weights[i] = 0;
-  return others;
-}
-
-std::vector<FittedSource> by_source(const KernelBench& stated, const KernelBench& all,
-                                    const CurveFit& problem, std::vector<KernelBench>& parts) {
-  std::map<std::string, std::vector<const TimedKernel*>> sources;
-  for (const TimedKernel* row : problem.rows) sources[row->source].push_back(row);
-  std::vector<FittedSource> result;
-  for (const auto& each : sources) {
-    const std::string& name = each.first;
-    const std::vector<const TimedKernel*>& rows = each.second;
-    FittedSource source{name, rows.size(), median_error(stated, rows), median_error(all, rows), 0};
-    if (sources.size() > 1) {
-      parts.push_back(fitted(stated, without(problem, [&](std::size_t i) {
-                               return problem.rows[i]->source == name;
-                             })));
-      source.held_out = median_error(parts.back(), rows);
-    }
-    result.push_back(std::move(source));
-  }
-  if (sources.size() == 1)
-    for (const std::size_t half : {std::size_t{0}, std::size_t{1}})
-      parts.push_back(
-          fitted(stated, without(problem, [&](std::size_t i) { return i % 2 == half; })));
-  return result;
-}
-
-FittedCurve curve_of(const KernelBench& stated, const CurveFit& problem, FittedCurve curve) {
-  const KernelBench best = fitted(stated, problem);
-  Gpu from = stated.gpu, to = best.gpu;
-  curve.best_rate = problem.best_rate;
-  std::vector<KernelBench> parts;
-  curve.sources = by_source(stated, best, problem, parts);
-  for (const FreeOfGpu& free : problem.free) {
-    CurveConstant constant{
-        std::string(free.name), free.of(from), free.of(to), free.of(to), free.of(to),
-        std::string(free.tera)};
-    for (KernelBench& part : parts) {
-      constant.low = std::min(constant.low, free.of(part.gpu));
-      constant.high = std::max(constant.high, free.of(part.gpu));
-    }
-    if (constant.name.find('.') == std::string::npos)
-      constant.name = fmt::format("{}.{}", curve.kernels, constant.name);
-    curve.constants.push_back(std::move(constant));
-  }
-  return curve;
-}
-
-// These are forward products alone: a weight's gradient and an input's are the same curve, measured
-// elsewhere.
-struct CurveKind {
-  std::string_view name;
-  std::span<const FreeOfGpu> free;
-  bool (*holds)(const TimedKernel&, const Gpu&);
-};
-const std::array<CurveKind, 4> curve_kinds{{
-    {"matrix products", free_of_products,
-     [](const TimedKernel& k, const Gpu&) { return k.kind == "gemm"; }},
-    {"grouped products", free_of_grouped,
-     [](const TimedKernel& k, const Gpu& gpu) {
-       return k.kind == "grouped_gemm" && gpu.gemm.grouped.has_value();
-     }},
-    {"attention", free_of_attention<false>,
-     [](const TimedKernel& k, const Gpu&) {
-       return k.work.kind == KernelClass::attention && !k.work.later;
-     }},
-    {"attention.later", free_of_attention<true>,
-     [](const TimedKernel& k, const Gpu&) {
-       return k.work.kind == KernelClass::attention && k.work.later;
-     }},
-}};
-
-// "h100" is the beginning of several names: the one that most kernels were measured on.
-std::string fullest_name(const std::vector<TimedKernel>& kernels, const std::string& begin) {
-  std::map<std::string, std::size_t> counts;
-  for (const TimedKernel& kernel : kernels)
-    if (kernel.gpu.starts_with(begin + "-")) counts[kernel.gpu] += 1;
-  const auto most = std::ranges::max_element(
-      counts, [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? begin : most->first;
 }
 
 }  // namespace
@@ -253,29 +58,202 @@ std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels) {
   return result;
 }
 
-std::vector<FittedCurve> fit_kernels(const Catalogue& data, std::span<const CsvTable> tables,
-                                     const std::string& gpu) {
-  const MeasuredKernels read = read_kernels(data, tables);
-  std::vector<FittedCurve> curves;
-  for (const CurveKind& kind : curve_kinds) {
-    CurveFit problem{kind.free, {}, {}, 0};
-    for (const TimedKernel& kernel : read.kernels) {
-      if (kernel.gpu != gpu || !kind.holds(kernel, read.benches.at(gpu).gpu)) continue;
-      problem.rows.push_back(&kernel);
-      problem.weights.push_back(1);
-      problem.best_rate = std::max(problem.best_rate, kernel.work.flops / kernel.measured);
-    }
-    if (!problem.rows.empty())
-      curves.push_back(curve_of(read.benches.at(gpu), problem,
-                                {gpu, std::string(kind.name), problem.best_rate, {}, {}}));
+namespace {
+
+// Weights' gradients are added up in 32 bits: read and written.
+double output_bytes(std::string_view dtype) {
+  return dtype.ends_with("fp32") ? 8 : bytes_16;
+}
+
+// Names the pass that a product's layout belongs to. In BLAS's column-major letters the input's
+// gradient is NN, the weights' is NT, and the rest, TN, is the forward pass.
+std::string_view pass_of(std::string_view layout) {
+  if (layout.starts_with("NT") || layout == "bwd_grad_w") return " for weights";
+  if (layout == "NN" || layout == "bwd_grad_act") return " for inputs";
+  return "";
+}
+
+// Whose rates hold for it: those of a kernel for every generation, or for this one.
+struct AttentionName {
+  std::string_view name;
+  bool later;
+};
+constexpr std::array<AttentionName, 7> attention_names{{{"flash2", false},
+                                                        {"aiter", false},
+                                                        {"flash3", true},
+                                                        {"cudnn", true},
+                                                        {"flashinfer", true},
+                                                        {"AITER asm v3 (fmha_v3)", true},
+                                                        {"ROCm/flash-attention (CK)", false}}};
+
+struct Work {
+  std::string kind;  // empty: see reason
+  KernelRow row;
+  bool backward = false;
+  std::string reason;
+};
+
+struct RowReader {
+  NumberReader& number;
+  const CsvTable::Row& row;
+
+  std::string_view cell(std::string_view name) const { return number.table.cell(row, name); }
+  double operator()(std::string_view name) const { return number(row, name); }
+  double count(std::string_view name) const { return number.count(row, name); }
+};
+
+Work unknown_work(std::string_view op, std::string_view what) {
+  return {.kind = "", .row = {}, .backward = false, .reason = fmt::format("{} {}", op, what)};
+}
+
+// A row that is repeated for a tenth of a second and more runs at the clocks that power allows.
+double share_of(const RowReader& read, const KernelBench& bench) {
+  return read.cell("extra") == "long run" ? bench.sustained : 1;
+}
+
+Work product_of(const RowReader& read, std::string_view op, const KernelBench& bench) {
+  const double m = read("M"), n = read("N"), k = read("K");
+  if (m <= 0 || n <= 0 || k <= 0) return unknown_work(op, "is no matrix product of known shape");
+  const std::string_view pass = pass_of(read.cell("layout"));
+  Work work{.kind = fmt::format("{}{}", op, pass), .row = {}, .backward = false, .reason = ""};
+  if (op == "grouped_gemm") {  // M: tokens of a group in the mean; some get none
+    const double all = read.count("groups");
+    const double groups = m < 8 && all > 1 ? all * (1 - std::pow(1 - 1 / all, all * m)) : all;
+    const double rows = m * all / groups;
+    work.row = pass == " for weights" ? grouped_gemm("product", groups, k, rows, n)
+                                      : grouped_gemm("product", groups, rows, k, n);
+    work.row.share = share_of(read, bench);
+    // A router's choice of experts for each token leaves no whole tiles.
+    work.row.ragged = read.cell("extra").find("topk=") != std::string_view::npos;
+    return work;
   }
-  if (!curves.empty()) return curves;
-  std::vector<std::string> known;
-  known.reserve(read.benches.size());
-  for (const auto& [name, bench] : read.benches) known.push_back(name);
-  throw UserError(fmt::format("no kernel was measured on a GPU \"{}\"{}; there are those of {}",
-                              gpu, did_you_mean(fullest_name(read.kernels, gpu), known),
-                              one_of(known)));
+  const double batch = read.count("batch");
+  work.row = gemm("product", batch * m, k, n);
+  work.row.share = share_of(read, bench);
+  work.row.bytes =
+      bytes_16 * batch * (m * k + k * n) + output_bytes(read.cell("dtype")) * batch * m * n;
+  return work;
+}
+
+Work attention_of(const RowReader& read, std::string_view op, const KernelBench& bench) {
+  const double queries = read("queries"), keys = read("keys"), width = read("head_dim");
+  const double heads = read("heads");
+  if (queries <= 0 || keys <= 0 || width <= 0 || heads <= 0 || read.cell("causal").empty())
+    return unknown_work(op, "is no attention of known shape");
+  const std::string_view kernel = read.cell("kernel");
+  const auto* named = std::ranges::find(attention_names, kernel, &AttentionName::name);
+  if (named == attention_names.end() || (named->later && !bench.gpu.attention.later))
+    return unknown_work(fmt::format("the kernel \"{}\"", kernel), "has no rates in the GPU's file");
+  const double seen = read.cell("causal") == "yes" ? keys / 2 : keys;
+  const bool backward = op == "attention_bwd";
+  Work work{.kind = fmt::format("attention {}{}", kernel, backward ? " backward" : ""),
+            .row = attention("attention", read.count("batch") * queries, seen, heads, width),
+            .backward = backward,
+            .reason = ""};
+  work.row.later = named->later;
+  if (backward) work.row = backward_of({work.row}, bench.stack.operators).front();
+  return work;
+}
+
+// Products of other types have curves of their own, which the GPUs' files do not hold; the type of
+// the result, behind an arrow, does not matter.
+bool in_16_bits(std::string_view type) {
+  const std::string inputs = in_small_letters(type.substr(0, type.find(' ')));
+  return inputs.empty() || inputs == "bf16" || inputs == "fp16" || inputs == "bfloat16" ||
+         inputs == "float16" || inputs == "half";
+}
+
+Work work_of(const RowReader& read, const KernelBench& bench) {
+  const std::string_view op = read.cell("op"), type = read.cell("dtype");
+  if (!in_16_bits(type))
+    return unknown_work(type, "is no type of 16 bits: no curve is known for it");
+  if (op == "attention_fwd" || op == "attention_bwd") return attention_of(read, op, bench);
+  if (op == "gemm" || op == "batched_gemm" || op == "grouped_gemm")
+    return product_of(read, op, bench);
+  return unknown_work(op, "is no matrix product or attention of known shape");
+}
+
+double seconds_of(const RowReader& read, const KernelRow& work) {
+  if (const double time = read("time_ms"); time > 0) return time / 1e3;
+  const double rate = read("tflops") * 1e12;
+  return rate > 0 ? work.flops / rate : 0;
+}
+
+// Returns the catalogue's GPU of each name in the tables; "" where it has none.
+std::map<std::string, std::string, std::less<>> gpus_called(const Catalogue& data,
+                                                            std::span<const CsvTable> tables) {
+  std::map<std::string, std::string, std::less<>> gpus;
+  for (const CsvTable& table : tables)
+    for (const CsvTable::Row& row : table.rows)
+      if (const auto [place, added] = gpus.try_emplace(std::string(table.cell(row, "hardware")));
+          added)
+        if (const auto card = card_called(data, place->first)) place->second = card->gpu;
+  return gpus;
+}
+
+Gpu gpu_alone(const Catalogue& data, const std::string& name) {
+  std::uint32_t found = 0;
+  return load_cluster(data, {.name = node_of_card(data, name, 1, found)}).gpu;
+}
+
+}  // namespace
+
+KernelBench::KernelBench(const Gpu& measured, const Operators& operators)
+    : gpu(measured), sustained(measured.gemm.sustained.value.value) {
+  gpu.gemm.sustained.value = {1};
+  stack.operators = operators;
+  stack.kernels.gemm.value = stack.kernels.attention.value = {1};
+  stack.kernels.memory.value = stack.kernels.grouped_gemm.value = {1};
+}
+
+double KernelBench::time(const TimedKernel& kernel) const {
+  return device_time(gpu, stack, {kernel.work}, kernel.backward).value;
+}
+
+std::vector<CsvTable> read_kernel_tables(const Catalogue& data,
+                                         std::span<const std::string> files) {
+  std::vector<CsvTable> tables;
+  for (const std::string& file : files) tables.push_back(read_csv(file));
+  if (tables.empty())
+    for (const char* file : {"scenarios/measured/gemm.csv", "scenarios/measured/attention.csv"})
+      tables.push_back(read_csv(data.file(file)));
+  return tables;
+}
+
+MeasuredKernels read_kernels(const Catalogue& data, std::span<const CsvTable> tables) {
+  MeasuredKernels result;
+  const auto gpus = gpus_called(data, tables);
+  const Document counts = read_document(data.file("workloads/operators.yaml"));
+  const Operators operators = read_operators(counts.root());
+  counts.finish();
+  std::vector<Problem> problems;
+  for (const CsvTable& table : tables) {
+    NumberReader number{table, {}};
+    for (const CsvTable::Row& row : table.rows) {
+      const RowReader read{number, row};
+      const std::string id(read.cell("id"));
+      const std::string_view hardware = read.cell("hardware");
+      const std::string& gpu = gpus.find(hardware)->second;
+      if (gpu.empty()) {
+        result.skipped.push_back({id, fmt::format("no GPU \"{}\" in the catalogue", hardware)});
+        continue;
+      }
+      if (!result.benches.contains(gpu))
+        result.benches.emplace(gpu, KernelBench(gpu_alone(data, gpu), operators));
+      Work work = work_of(read, result.benches.at(gpu));
+      const double seconds = work.kind.empty() ? 0 : seconds_of(read, work.row);
+      if (work.kind.empty())
+        result.skipped.push_back({id, work.reason});
+      else if (seconds <= 0)
+        result.skipped.push_back({id, "no time"});
+      else
+        result.kernels.push_back({id, std::string(read.cell("source")), gpu, work.kind, work.row,
+                                  work.backward, seconds, 0});
+    }
+    problems.insert(problems.end(), number.problems.begin(), number.problems.end());
+  }
+  if (!problems.empty()) throw UserError(problems);
+  return result;
 }
 
 }  // namespace stepsim

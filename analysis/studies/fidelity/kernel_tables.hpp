@@ -1,13 +1,13 @@
-// This holds published times of single kernels against what their GPU's file gives, and finds which
-// constants of that file would meet them best.
+// This holds published times of single kernels against what their GPU's file gives.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "analysis/studies/fidelity/robust_fit.hpp"
 #include "scenarios/rows/measured.hpp"
+#include "topology/gpu.hpp"
 #include "workloads/kernels/kernels.hpp"
 
 namespace stepsim {
@@ -45,24 +45,22 @@ struct KernelFamily {
 };
 std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels);
 
-// The curve of matrix products has these: rate, what filling a tile costs, small tiles. That of an
-// attention kernel has rates, what a row more costs, wide heads, and units that wait at the end.
-struct CurveConstant {
-  std::string name;  // in the GPU's file: "gemm.rate"
-  double stated = 0, fitted = 0;
-  double low = 0, high = 0;  // fitted without one source, or to half of the rows of a single one
-  std::string tera = {};     // the unit of 1e12, if it is a rate
+// A GPU as it is for a moment, under a stack that adds nothing.
+struct KernelBench {
+  Gpu gpu;
+  Stack stack;
+  double sustained;  // of the GPU's file: what a product in a long run reaches of that
+
+  KernelBench(const Gpu& measured, const Operators& operators);
+  double time(const TimedKernel& kernel) const;
 };
-struct FittedCurve {
-  std::string gpu;
-  std::string kernels;   // which of them
-  double best_rate = 0;  // FLOP/s: the fastest row; of products no curve may exceed it
-  std::vector<CurveConstant> constants;
-  std::vector<FittedSource> sources;
+
+struct MeasuredKernels {
+  std::vector<TimedKernel> kernels;  // none of them predicted
+  std::vector<SkippedKernel> skipped;
+  std::map<std::string, KernelBench> benches;  // by GPU
 };
-// Robust least squares over what was measured on this GPU: a curve for its products, and one for
-// each attention kernel.
-std::vector<FittedCurve> fit_kernels(const Catalogue& data, std::span<const CsvTable> tables,
-                                     const std::string& gpu);
+// Throws UserError naming every cell that is no number.
+MeasuredKernels read_kernels(const Catalogue& data, std::span<const CsvTable> tables);
 
 }  // namespace stepsim

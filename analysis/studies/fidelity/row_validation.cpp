@@ -11,8 +11,8 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/read/scenario_reader.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {
@@ -33,7 +33,7 @@ bool ran(const StepRow& row) {
 // The first of its ways that fits at the stated constants; 0: as it is, also where none does.
 std::size_t way_that_fits(const RowQuestion& question, const StepRow& row) {
   const auto fits = [&](const std::string& text) {
-    const Scenario scenario = parse_scenario(question.data, text, row.id, {}, question.stack);
+    const Scenario scenario = parse_scenario(question.data, text, row.id);
     return footprint(scenario).fit() != Fit::oom;
   };
   // A run that failed says nothing of what would have fit.
@@ -47,7 +47,7 @@ std::size_t way_that_fits(const RowQuestion& question, const StepRow& row) {
 RowAnswer answer_of(const RowQuestion& question, const StepRow& row, const MaybeDraw& draw) {
   const std::size_t way = way_that_fits(question, row);
   const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
-  const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
+  const Scenario scenario = parse_scenario(question.data, text, row.id, draw);
   const Prediction p = predict(scenario, Kept::figures);
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   const Stack::MemoryLog& log = scenario.stack.memory_log;
@@ -260,6 +260,13 @@ std::vector<RowFamily> families_of(std::span<const PredictedRow> rows) {
   for (const auto& [name, members] : by_name) families.push_back(family_of(name, members));
   families.push_back(family_of("all", all));
   return families;
+}
+
+Range error_interval_of(const PredictedRow& row) {
+  std::vector<double> errors{row.step_error};
+  for (const DrawnError& each : row.drawn) errors.push_back(each.error);
+  std::ranges::sort(errors);
+  return {quantile(errors, 0.1), quantile(errors, 0.9)};
 }
 
 }  // namespace stepsim

@@ -65,7 +65,6 @@ struct RowQuestion {
   std::span<const StepRow> rows;
   std::uint32_t samples = 0;  // draws of the constants for each row; 0: no interval
   std::uint64_t seed = 1;
-  std::span<const Setting> stack{};                // changes of the stacks' files
   std::shared_ptr<const WeightedDraws> like = {};  // draws are taken out of these
 };
 // Predicts the rows in their order, in workers on all cores.

@@ -9,8 +9,8 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/load/load_scenario.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,11 +1,8 @@
 #include "analysis/studies/grpo/grpo_costs.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <tuple>
 
-#include "analysis/studies/grpo/kept_answers.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/sync.hpp"

@@ -2,7 +2,6 @@
 // started, at the peak of training, and at the peak of a weight sync.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 

@@ -2,10 +2,8 @@
 // and whether it fits.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "analysis/studies/grpo/grpo_costs.hpp"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "sim/engine/own/replay.hpp"
 
 namespace stepsim {

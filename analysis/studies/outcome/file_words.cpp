@@ -7,7 +7,7 @@
 #include "analysis/studies/outcome/known_changes.hpp"
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
-#include "scenarios/foreign/table/source_settings.hpp"
+#include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/read/scenario_catalog.hpp"

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -362,10 +362,9 @@ std::optional<Outcome> outcome_from(std::string_view line) {
   while (line != ".") {
     const std::size_t end = line.find(' ');
     if (end == std::string_view::npos) return std::nullopt;
-    double figure = unknown;
-    const auto [rest, error] = std::from_chars(line.data(), line.data() + end, figure);
-    if (error != std::errc() || rest != line.data() + end) return std::nullopt;
-    outcome.figures.push_back(figure);
+    const auto figure = number_from<double>(line.substr(0, end));
+    if (!figure) return std::nullopt;
+    outcome.figures.push_back(*figure);
     line.remove_prefix(end + 1);
   }
   if (outcome.figures.size() != metrics().size()) return std::nullopt;

@@ -2,7 +2,6 @@
 // search and of a claim.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

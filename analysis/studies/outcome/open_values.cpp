@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "analysis/studies/predict/draws.hpp"
 #include "scenarios/load/load_scenario.hpp"

@@ -1,7 +1,6 @@
 // An answer may hang on values that no file says: this finds how much, and what holds otherwise.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

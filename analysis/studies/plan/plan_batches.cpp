@@ -1,7 +1,6 @@
 #include "analysis/studies/plan/plan_batches.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 #include "sim/base/error.hpp"

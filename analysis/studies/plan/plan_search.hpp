@@ -2,13 +2,11 @@
 // replayed.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analysis/studies/outcome/metrics.hpp"

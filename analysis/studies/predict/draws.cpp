@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/base/draw.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

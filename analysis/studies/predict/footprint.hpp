@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string_view>
 #include <vector>
 
+#include "analysis/breakdown.hpp"
 #include "analysis/memory_timeline.hpp"
 #include "scenarios/scenario.hpp"
 #include "workloads/step/step.hpp"
@@ -82,5 +83,14 @@ Footprint footprint(const Scenario& scenario);
 
 // Returns the largest micro-batch that has such a chance to fit; 0: not even one row has.
 std::int64_t largest_micro_batch(const Scenario& scenario, double chance);
+
+// Returns the footprint of the stage with least memory left; that of all ranks where all do the
+// same. `step` gives the timeline of a replayed rank.
+Footprint fullest_footprint(const Scenario& scenario, const StepProgram& program,
+                            const std::function<Timeline(Rank)>& step);
+
+// Returns the mean of all stages, so that rows still add up to the step.
+Breakdown mean_breakdown(const std::vector<StepStage>& stages, const OpGraph& graph,
+                         const Trace& trace);
 
 }  // namespace stepsim

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "sim/base/error.hpp"
-#include "sim/base/readable.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "analysis/placement.hpp"
 #include "analysis/requests.hpp"
+#include "analysis/studies/predict/footprint.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
-#include "analysis/studies/predict/stages.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/strategy/row_lengths.hpp"
 

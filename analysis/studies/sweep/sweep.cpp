@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/quantile.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/run_file.hpp"
 #include "topology/catalog.hpp"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/config.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/strategy/job.hpp"
@@ -55,5 +56,13 @@ std::map<std::string, std::string> deepspeed_words(const Catalogue& data, const 
 // "auto" becomes what the Hugging Face integration would put there. Throws UserError on keys that
 // contradict each other or the scenario.
 DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion& question);
+
+// Reads train_batch = micro x accumulation x ranks; any two give the third by whole division, and
+// the product must hold. "auto" is what the trainer says; what is absent DeepSpeed makes up itself:
+// one micro-batch to a step. The product gives way to a factor that was set.
+void read_batch(const Table& root, const DeepSpeedQuestion& question, DeepSpeedImport& result);
+
+// Returns whether a key, or a whole block that holds it, was set over the scenario.
+bool was_set(const DeepSpeedQuestion& question, std::string_view key);
 
 }  // namespace stepsim

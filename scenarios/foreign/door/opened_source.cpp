@@ -7,8 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "scenarios/foreign/door/unwrapped.hpp"
-#include "scenarios/foreign/programs/trl/other_program.hpp"
+#include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/text/near_files.hpp"

@@ -7,7 +7,7 @@
 
 #include "scenarios/foreign/door/source_kinds.hpp"
 #include "scenarios/foreign/launch/script_source.hpp"
-#include "scenarios/foreign/table/source_settings.hpp"
+#include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/foreign/wrapped/wrapped_source.hpp"
 
 namespace stepsim {

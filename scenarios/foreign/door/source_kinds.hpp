@@ -16,26 +16,29 @@ namespace stepsim {
 // A kind of file has words that no other has, and words that it has beside one of those. A kind may
 // also be that of a program that a script starts.
 struct SourceKind {
-  std::string_view name, title;
-  std::string_view table{};  // of its keys; empty: its reader knows them
-  std::vector<std::string_view> marks{}, beside{};
+  std::string name, title;
+  std::string table{};  // of its keys; empty: its reader knows them
+  std::vector<std::string> marks{}, beside{};
   Translation (*translate)(const SourceQuestion&, const Document&) = nullptr;  // a scenario already
-  std::vector<const char*> programs{};        // "openrlhf.cli.train_*"
-  bool takes_file = false;                    // the program's first word is a file of this kind
-  bool toml = false;                          // only such files are meant
-  std::vector<std::string_view> never{};      // words that it never has
-  bool sets_keys = false;                     // arguments are key=value
-  std::string_view file_option{};             // that names the file, where no word of its own does
-  std::vector<std::string_view> arguments{};  // of programs of any name
+  std::vector<std::string> programs{};   // "openrlhf.cli.train_*"
+  bool takes_file = false;               // the program's first word is a file of this kind
+  bool toml = false;                     // only such files are meant
+  std::vector<std::string> never{};      // words that it never has
+  bool sets_keys = false;                // arguments are key=value
+  std::string file_option{};             // that names the file, where no word of its own does
+  std::vector<std::string> arguments{};  // of programs of any name
   // One of these has to be there, too; if there are none, any program will do.
-  std::vector<std::string_view> told_beside{};
-  std::vector<const char*> no_programs{};  // have these arguments, and train nothing
+  std::vector<std::string> told_beside{};
+  std::vector<std::string> no_programs{};  // have these arguments, and train nothing
   bool by_file{};    // its programs have usual names: the first word has to be its file
   bool low_lines{};  // of its options: --max-length is --max_length
   bool goes_on{};    // `defaults` names the file that it goes on from, and all else may stand there
 };
 
+// Returns those of source_kinds.yaml.
 const std::vector<SourceKind>& known_kinds();
+// Returns a file of scenarios/foreign/door/ as it was compiled in.
+std::string_view door_asset(std::string_view name);
 // Returns the words of `--from`.
 std::vector<std::string> source_kinds();
 

@@ -4,8 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/foreign/table/source_settings.hpp"
+#include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/foreign/table/translation.hpp"
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/config.hpp"
 
 namespace stepsim {
@@ -26,5 +27,16 @@ std::optional<Translation> translate_source(const Catalogue& data, const std::st
 // Throws UserError with the first line that names a diffusion model or what trains these; a file
 // that cannot be read otherwise is best told so.
 void refuse_diffusion(const Catalogue& data, const std::string& file);
+
+// This opens files that wrap a training in something else: notebooks, jobs of clusters, Makefiles.
+class Catalogue;
+
+// Returns whether the file's name alone says that it wraps a program or a script.
+bool is_wrapping(const std::string& file);
+
+// Returns nothing where the file wraps nothing: it is a script, settings or a scenario. Throws
+// UserError about what cannot be read.
+std::optional<WrappedSource> unwrapped(const Catalogue& data, const std::string& file,
+                                       Settings settings);
 
 }  // namespace stepsim

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <span>
 
@@ -27,11 +26,8 @@ bool is_python(const std::string& name) {
 }
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size() || value < 1 || value > 1 << 20)
-    return std::nullopt;
-  return value;
+  const auto value = number_from<std::int64_t>(text);
+  return value && *value >= 1 && *value <= 1 << 20 ? value : std::nullopt;
 }
 
 // Returns "--nproc-per-node=8" as "nproc_per_node".

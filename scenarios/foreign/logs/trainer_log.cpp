@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "sim/base/csv.hpp"
+#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/quantile.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim {

@@ -20,10 +20,7 @@ std::uint32_t gpus_of_node(std::string_view node, std::string_view gpu) {
   if (!node.starts_with(gpu)) return 0;
   node.remove_prefix(gpu.size());
   while (!node.empty() && is_letter(node.front())) node.remove_prefix(1);
-  std::uint32_t count = 0;
-  if (!node.starts_with('-')) return 0;
-  const auto [rest, failed] = std::from_chars(node.data() + 1, node.data() + node.size(), count);
-  return failed == std::errc() && rest == node.data() + node.size() ? count : 0;
+  return node.starts_with('-') ? number_from<std::uint32_t>(node.substr(1)).value_or(0) : 0;
 }
 
 std::uint32_t largest_node(const Catalogue& data, std::string_view gpu) {
@@ -88,9 +85,7 @@ std::vector<std::string> words_of_gpu(std::string_view said) {
 // The GPUs of a node of the catalogue, by its own file.
 std::uint32_t gpus_in(const Catalogue& data, const std::string& node) {
   const auto said = open_entry(data, node_shelf, node).peek("parts.gpu");
-  std::uint32_t count = 0;
-  if (said) std::from_chars(said->data(), said->data() + said->size(), count);
-  return count;
+  return number_from<std::uint32_t>(said.value_or("")).value_or(0);
 }
 
 std::string gpu_of(const Catalogue& data, const std::string& node) {

@@ -9,7 +9,7 @@
 
 #include "scenarios/foreign/text/near_files.hpp"
 #include "scenarios/foreign/text/relaxed_json.hpp"
-#include "scenarios/rules/adapter_rules.hpp"
+#include "scenarios/rules/rules.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"

@@ -4,16 +4,14 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "scenarios/assumption.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/yaml_text.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 

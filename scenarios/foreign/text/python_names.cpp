@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "scenarios/foreign/text/python_evaluation.hpp"
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "scenarios/foreign/text/python_evaluation.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim::python {
 
@@ -50,12 +50,9 @@ bool is_number(const PythonValue& value) {
 PythonValue as_number(const PythonValue& value, bool whole) {
   if (value.kind == Kind::unknown) return value;
   if (is_number(value)) return of_number(whole ? std::trunc(value.number) : value.number, whole);
-  double number = 0;
-  const std::string& text = value.text;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (value.kind != Kind::text || failed != std::errc() || end != text.data() + text.size())
-    return unknown("what is no number");
-  return of_number(number, whole);
+  const auto number = number_from<double>(value.text);
+  if (value.kind != Kind::text || !number) return unknown("what is no number");
+  return of_number(*number, whole);
 }
 
 PythonValue calculated(const std::string& sign, const PythonValue& a, const PythonValue& b) {
@@ -280,11 +277,9 @@ PythonValue Evaluation::atom() {
 }
 
 PythonValue Evaluation::literal_number(const std::string& text) {
-  double number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size())
-    return unknown("a number that is not read");
-  return of_number(number, text.find_first_of(".eE") == std::string::npos);
+  const auto number = number_from<double>(text);
+  if (!number) return unknown("a number that is not read");
+  return of_number(*number, text.find_first_of(".eE") == std::string::npos);
 }
 
 PythonValue Evaluation::listed(std::string_view end) {

@@ -1,7 +1,6 @@
 #include "scenarios/foreign/text/shell_arithmetic.hpp"
 
 #include <array>
-#include <charconv>
 #include <limits>
 
 #include "sim/base/letters.hpp"
@@ -127,9 +126,7 @@ class Reader {
     rest_.remove_prefix(size);
     if (word.empty()) return std::nullopt;
     if (!is_digit(word.front())) return value_of_(std::string(word));
-    std::int64_t value = 0;
-    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return failed == std::errc() && end == word.data() + word.size() ? Value{value} : std::nullopt;
+    return number_from<std::int64_t>(word);
   }
 
   std::string_view text_;

@@ -422,11 +422,7 @@ ShellText expand_arithmetic(const ShellText& raw, int line, ShellMemory& memory)
         cause = letter;
         return std::nullopt;
       }
-    const std::string said = plain(found);
-    std::int64_t value = 0;
-    const auto [end, failed] = std::from_chars(said.data(), said.data() + said.size(), value);
-    if (failed != std::errc() || end != said.data() + said.size()) return std::nullopt;
-    return value;
+    return number_from<std::int64_t>(plain(found));
   };
   const auto value = shell_arithmetic(plain(text), value_of);
   if (value) return shell_text(std::to_string(*value), line);

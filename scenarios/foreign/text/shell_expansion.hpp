@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/foreign/text/shell_text.hpp"
+#include "scenarios/foreign/text/shell_syntax.hpp"
 
 namespace stepsim {
 

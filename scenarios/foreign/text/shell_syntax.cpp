@@ -539,4 +539,21 @@ ShellNode parse_shell(const ShellText& text, const std::string& file) {
   return Parser(text, file).script();
 }
 
+ShellText shell_text(std::string_view text, int line) {
+  ShellText result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    result.push_back({c, line});
+    if (c == '\n') ++line;
+  }
+  return result;
+}
+
+std::string plain(const ShellText& text) {
+  std::string result;
+  for (const Letter& letter : text)
+    if (letter.unknown < 0) result += letter.c;
+  return result;
+}
+
 }  // namespace stepsim

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <deque>
 #include <filesystem>
 #include <optional>
@@ -47,12 +46,7 @@ bool has_unknown(const ShellText& text) {
 using Fields = std::span<const ShellText>;
 
 std::optional<std::int64_t> whole_in(const ShellText& text) {
-  const std::string said = plain(text);
-  std::int64_t value = 0;
-  const auto [end, failed] = std::from_chars(said.data(), said.data() + said.size(), value);
-  if (failed != std::errc() || said.empty() || end != said.data() + said.size())
-    return std::nullopt;
-  return value;
+  return number_from<std::int64_t>(plain(text));
 }
 
 Verdict compared(const ShellText& left, const std::string& sign, const ShellText& right) {

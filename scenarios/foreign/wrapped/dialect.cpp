@@ -1,5 +1,3 @@
-#include "scenarios/foreign/wrapped/dialect.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,9 +5,10 @@
 #include <charconv>
 #include <vector>
 
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/yaml_text.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {

@@ -1,5 +1,3 @@
-#include "scenarios/foreign/wrapped/job_file.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "scenarios/foreign/table/named_machines.hpp"
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
 

@@ -1,5 +1,3 @@
-#include "scenarios/foreign/wrapped/modal_program.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <charconv>
 
 #include "scenarios/foreign/text/python_values.hpp"
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,5 +1,3 @@
-#include "scenarios/foreign/wrapped/notebook.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,6 +5,7 @@
 #include <array>
 
 #include "scenarios/foreign/table/named_machines.hpp"
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"

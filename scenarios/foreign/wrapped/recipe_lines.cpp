@@ -1,10 +1,9 @@
-#include "scenarios/foreign/wrapped/recipe_lines.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/letters.hpp"
 
 namespace stepsim {

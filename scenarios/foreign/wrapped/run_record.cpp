@@ -1,5 +1,3 @@
-#include "scenarios/foreign/wrapped/run_record.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <set>
 
 #include "scenarios/foreign/table/mapped_source.hpp"
+#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"

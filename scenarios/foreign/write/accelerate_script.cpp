@@ -1,9 +1,7 @@
-#include "scenarios/foreign/write/accelerate_script.hpp"
-
 #include <fmt/format.h>
 
-#include "scenarios/foreign/write/deepspeed_file.hpp"
 #include "scenarios/foreign/write/foreign_lines.hpp"
+#include "scenarios/foreign/write/writers.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

@@ -1,10 +1,9 @@
-#include "scenarios/foreign/write/axolotl_file.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "scenarios/foreign/write/foreign_lines.hpp"
+#include "scenarios/foreign/write/writers.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,7 +1,6 @@
-#include "scenarios/foreign/write/deepspeed_file.hpp"
-
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
 #include "scenarios/foreign/write/foreign_lines.hpp"
+#include "scenarios/foreign/write/writers.hpp"
 
 namespace stepsim {
 namespace {

@@ -6,13 +6,7 @@
 #include <array>
 #include <filesystem>
 
-#include "scenarios/foreign/write/accelerate_script.hpp"
-#include "scenarios/foreign/write/axolotl_file.hpp"
-#include "scenarios/foreign/write/deepspeed_file.hpp"
-#include "scenarios/foreign/write/megatron_script.hpp"
-#include "scenarios/foreign/write/openrlhf_script.hpp"
-#include "scenarios/foreign/write/torchtitan_file.hpp"
-#include "scenarios/foreign/write/verl_script.hpp"
+#include "scenarios/foreign/write/writers.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "workloads/model/model.hpp"
 

@@ -3,10 +3,10 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "scenarios/scenario.hpp"
+#include "workloads/model/model.hpp"
 
 namespace stepsim {
 
@@ -40,5 +40,9 @@ bool describes_model(std::string_view kind);
 // Keys that a scenario says and its file of another kind does not, when it is read: each with what
 // is read there instead.
 std::vector<std::string> left_unsaid(const Scenario& scenario, const Scenario& read_back);
+
+// A line for each fact that is another one in `read`: "window: 4096 tokens; here it is none". How
+// tensors are stored is left out: the program that reads the file stores them its own way.
+std::vector<std::string> model_differences(const Model& model, const Model& read);
 
 }  // namespace stepsim

@@ -3,26 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "scenarios/foreign/table/mapped_source.hpp"
+#include "sim/base/letters.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {
 
-std::optional<double> as_number(const std::string& text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, failed] = std::from_chars(text.data(), end, value);
-  return failed == std::errc() && rest == end ? std::optional(value) : std::nullopt;
-}
-
 // Other programs want whole numbers as such: 5e8 is 500000000.
 std::string plain_number(const std::string& text) {
-  const auto value = as_number(text);
+  const auto value = number_from<double>(text);
   constexpr double largest = 1e15;
   return value && std::abs(*value) < largest && *value == std::floor(*value)
              ? fmt::format("{:.0f}", *value)
@@ -30,7 +23,8 @@ std::string plain_number(const std::string& text) {
 }
 
 bool is_bare(const std::string& value) {
-  return value == "true" || value == "false" || value.starts_with('[') || as_number(value);
+  return value == "true" || value == "false" || value.starts_with('[') ||
+         number_from<double>(value);
 }
 
 std::string quoted(const std::string& value) {
@@ -111,7 +105,7 @@ std::string ForeignLines::model() const {
 }
 
 double ForeignLines::number(std::string_view path) const {
-  return as_number(value(path)).value_or(0);
+  return number_from<double>(value(path)).value_or(0);
 }
 
 void ForeignLines::say(std::string_view key, const std::string& value) {

@@ -1,10 +1,9 @@
-#include "scenarios/foreign/write/megatron_script.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "scenarios/foreign/write/foreign_lines.hpp"
+#include "scenarios/foreign/write/writers.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {

@@ -1,10 +1,10 @@
-#include "scenarios/foreign/write/model_differences.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <string_view>
 #include <utility>
+
+#include "scenarios/foreign/write/exports.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,8 +1,7 @@
-#include "scenarios/foreign/write/openrlhf_script.hpp"
-
 #include <fmt/format.h>
 
 #include "scenarios/foreign/write/foreign_lines.hpp"
+#include "scenarios/foreign/write/writers.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {

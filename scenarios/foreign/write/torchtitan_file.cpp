@@ -1,11 +1,10 @@
-#include "scenarios/foreign/write/torchtitan_file.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "scenarios/foreign/write/foreign_lines.hpp"
+#include "scenarios/foreign/write/writers.hpp"
 #include "sim/base/error.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/strategy/mesh.hpp"

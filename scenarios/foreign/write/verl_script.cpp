@@ -1,11 +1,10 @@
-#include "scenarios/foreign/write/verl_script.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "scenarios/foreign/programs/verl/verl.hpp"
 #include "scenarios/foreign/write/foreign_lines.hpp"
+#include "scenarios/foreign/write/writers.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {

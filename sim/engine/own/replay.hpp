@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "sim/engine/occupancy.hpp"
-#include "sim/engine/waits.hpp"
 #include "sim/ideal.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"

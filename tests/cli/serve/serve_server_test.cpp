@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "cli/serve/allotment.hpp"
+#include "cli/serve/child.hpp"
 #include "cli/serve/server.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/source_data.hpp"

@@ -6,10 +6,10 @@
 
 #include "analysis/report/page.hpp"
 #include "cli/openapi.hpp"
+#include "cli/serve/child.hpp"
 #include "cli/serve/offered.hpp"
 #include "cli/serve/question.hpp"
 #include "cli/serve/respond.hpp"
-#include "cli/serve/shut_in.hpp"
 #include "cli/tools.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
@@ -293,7 +293,7 @@ TEST_CASE("of a folder what cannot be begun with is left out, with the reason", 
   for (const Problem& each : offered.left_out)
     reasons += to_text(each).substr(own.path().size()) + "\n";
   CHECK(reasons ==
-        "/broken.yml:2: is no valid YAML: end of sequence flow not found\n"
+        "/broken.yml:2: is no valid YAML: did not find expected ',' or ']'\n"
         "/compose.yaml: is a file of Docker, which starts no training\n"
         "/dangling.yaml: cannot be read: No such file or directory\n"
         "/folder.yaml: cannot be read: it is a folder\n"

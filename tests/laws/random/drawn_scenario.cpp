@@ -10,12 +10,10 @@
 #include <map>
 #include <optional>
 
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/head_keys.hpp"
-#include "scenarios/keys/job_keys.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_pages.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/constants.hpp"
-#include "scenarios/read/recipes.hpp"
+#include "scenarios/read/defaults.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/model/hf_config.hpp"
@@ -192,7 +190,8 @@ Vocabulary vocabulary_of(const Catalogue& data) {
           {"job.num_learners_per_node", {"[1]", "[2]", "[4]", "[1, 1]"}}};
 }
 
-std::string draw_value(const KeyFacts& facts, const std::string& usual, Dice& dice) {
+std::string draw_value(const KeyFacts& facts, const std::string& usual, const std::string& example,
+                       Dice& dice) {
   switch (facts.kind) {
     case KeyKind::flag:
       return one_in(dice, 2) ? "true" : "false";
@@ -203,13 +202,13 @@ std::string draw_value(const KeyFacts& facts, const std::string& usual, Dice& di
     case KeyKind::number:
       return number_text(draw_number(facts, number_in(usual), dice));
     default:
-      return std::string(facts.example);
+      return example;
   }
 }
 
 // Returns whether the key names files of other programs, or speaks of them: these are not drawn.
-bool speaks_of_files(const KeyFacts& facts) {
-  return facts.example.ends_with(".json") || facts.example.ends_with(".xml") ||
+bool speaks_of_files(const KeyFacts& facts, std::string_view example) {
+  return example.ends_with(".json") || example.ends_with(".xml") ||
          facts.name == "deepspeed_except";
 }
 
@@ -220,7 +219,10 @@ void draw_block(const Block<Subject>& block, std::string_view subject, const Voc
   if (!own && !one_in(dice, 5)) return;
   for (const Key<Subject>& key : block.keys) {
     const KeyFacts& facts = key.facts;
-    if (speaks_of_files(facts) || (!facts.required && !one_in(dice, own ? 8 : 3))) continue;
+    const std::string example =
+        key_texts(fmt::format("{}{}{}", subject, own ? "" : ".", block.name), facts.name).example;
+    if (speaks_of_files(facts, example) || (!facts.required && !one_in(dice, own ? 8 : 3)))
+      continue;
     const std::string path =
         fmt::format("{}{}{}.{}", subject, own ? "" : ".", block.name, facts.name);
     if (const auto known = words.find(path); known != words.end()) {
@@ -228,9 +230,8 @@ void draw_block(const Block<Subject>& block, std::string_view subject, const Voc
       continue;
     }
     const std::string said = key.text == nullptr ? "" : key.text(facts, Subject{});
-    const bool example = said.empty() || facts.required;
-    settings.emplace_back(path,
-                          draw_value(facts, example ? std::string(facts.example) : said, dice));
+    settings.emplace_back(
+        path, draw_value(facts, said.empty() || facts.required ? example : said, example, dice));
   }
 }
 
@@ -296,7 +297,9 @@ std::vector<std::string> keys_that_are_drawn() {
   std::vector<std::string> keys;
   const auto add = [&](std::string_view subject, const auto& block) {
     for (const auto& key : block.keys)
-      if (!speaks_of_files(key.facts))
+      if (const std::string path =
+              fmt::format("{}{}{}", subject, block.name.empty() ? "" : ".", block.name);
+          !speaks_of_files(key.facts, key_texts(path, key.facts.name).example))
         keys.push_back(fmt::format("{}{}{}.{}", subject, block.name.empty() ? "" : ".", block.name,
                                    key.facts.name));
   };

@@ -5,11 +5,8 @@
 #include <map>
 #include <set>
 
-#include "scenarios/keys/grpo_keys.hpp"
-#include "scenarios/keys/head_keys.hpp"
-#include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/key_pages.hpp"
-#include "scenarios/keys/strategy_keys.hpp"
+#include "scenarios/keys/key_tables.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "scenarios/read/scenario_catalog.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "scenarios/load/load_scenario.hpp"
-#include "scenarios/read/fault_kinds.hpp"
+#include "scenarios/read/faults.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/source_data.hpp"

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "scenarios/read/recipes.hpp"
 #include "scenarios/read/scenario_reader.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"

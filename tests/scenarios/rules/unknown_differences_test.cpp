@@ -1,6 +1,5 @@
 // What tells two scenarios apart and is not modelled.
-#include "scenarios/rules/unknown_differences.hpp"
-
+#include "scenarios/rules/rules.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -6,7 +6,6 @@
 
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,5 +1,3 @@
-#include "scenarios/foreign/programs/axolotl/axolotl.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,6 +5,7 @@
 #include <array>
 
 #include "scenarios/foreign/programs/hf/trl_grpo.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/letters.hpp"

@@ -1,10 +1,9 @@
-#include "scenarios/foreign/programs/deepspeed/deepspeed_alone.hpp"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <filesystem>
 
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 
 namespace stepsim {

@@ -1,10 +1,9 @@
-#include "scenarios/foreign/programs/gpt_neox/gpt_neox.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "sim/base/lists.hpp"

@@ -1,10 +1,9 @@
-#include "scenarios/foreign/programs/llama_factory/llama_factory.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 

@@ -1,10 +1,9 @@
-#include "scenarios/foreign/programs/llama_factory/llama_factory_v1.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"

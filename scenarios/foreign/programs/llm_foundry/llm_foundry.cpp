@@ -1,11 +1,10 @@
-#include "scenarios/foreign/programs/llm_foundry/llm_foundry.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
 
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#include "scenarios/foreign/programs/megatron/megatron_model.hpp"
-#include "scenarios/foreign/programs/megatron/swift_grpo.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"

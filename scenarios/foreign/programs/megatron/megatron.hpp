@@ -1,22 +1,13 @@
-// This reads arguments of Megatron-LM, and files of Megatron-Bridge, which say the same.
+// How Megatron divides and computes a model, for all programs that hand it their arguments.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
-#include "scenarios/foreign/table/source_question.hpp"
-#include "scenarios/foreign/table/translation.hpp"
-#include "sim/base/config.hpp"
 
 namespace stepsim {
-
-// `source` holds the arguments by their names ("num-layers"), or blocks of them
-// ("model.num_layers"). Throws UserError with all that is wrong with it; what a scenario's reader
-// checks is left to that.
-Translation translate_megatron(const SourceQuestion& question, const Document& source);
-// Megatron-SWIFT, whose arguments are Megatron's and some of its own.
-Translation translate_megatron_swift(const SourceQuestion& question, const Document& source);
 
 // Megatron-Core's settings of recomputation are called so. `said` is the granularity.
 struct RecomputeKeys {
@@ -39,5 +30,15 @@ struct MegatronDefaults {
 // Puts how the model is divided and computed, by Megatron's own arguments.
 void put_megatron_division(MappedSource& source, const MegatronDegrees& degrees,
                            const MegatronDefaults& defaults);
+
+// Returns the model as a config.json says it, in one line of YAML. What such a file cannot say is
+// noted as not modelled, and what is missing as a problem. `longest` is the length that the job's
+// rows have at the least.
+std::string described_model(MappedSource& source, std::int64_t longest = 1);
+
+// The GPUs that learners and a server beside them need.
+GpusOfSource swift_grpo_machine(MappedSource& source, GpusOfSource learners);
+// Puts engines, answers and batches; model, machine and stack are put already.
+void put_swift_grpo(MappedSource& source, const GpusOfSource& learners);
 
 }  // namespace stepsim

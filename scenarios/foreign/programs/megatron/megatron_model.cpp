@@ -1,10 +1,9 @@
-#include "scenarios/foreign/programs/megatron/megatron_model.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "scenarios/foreign/programs/megatron/megatron.hpp"
 #include "scenarios/foreign/table/named_models.hpp"
 #include "workloads/model/model_catalog.hpp"
 

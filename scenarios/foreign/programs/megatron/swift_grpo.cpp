@@ -1,9 +1,8 @@
-#include "scenarios/foreign/programs/megatron/swift_grpo.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "scenarios/foreign/programs/megatron/megatron.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
 
 namespace stepsim {

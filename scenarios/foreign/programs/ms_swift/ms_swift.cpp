@@ -1,5 +1,3 @@
-#include "scenarios/foreign/programs/ms_swift/ms_swift.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <numeric>
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 

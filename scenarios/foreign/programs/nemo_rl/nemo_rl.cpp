@@ -1,11 +1,10 @@
-#include "scenarios/foreign/programs/nemo_rl/nemo_rl.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "scenarios/foreign/programs/megatron/megatron.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"

@@ -1,10 +1,9 @@
-#include "scenarios/foreign/programs/openrlhf/openrlhf.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/error.hpp"

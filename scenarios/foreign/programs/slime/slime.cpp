@@ -1,11 +1,9 @@
-#include "scenarios/foreign/programs/slime/slime.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "scenarios/foreign/programs/megatron/megatron.hpp"
-#include "scenarios/foreign/programs/megatron/megatron_model.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"

@@ -8,7 +8,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
 namespace {

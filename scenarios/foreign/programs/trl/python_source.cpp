@@ -1,5 +1,7 @@
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -9,8 +11,10 @@
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "scenarios/foreign/text/python_modules.hpp"
+#include "scenarios/foreign/text/python_values.hpp"
 #include "scenarios/foreign/text/shell_words.hpp"
 #include "sim/base/error.hpp"
+#include "workloads/model/other_models.hpp"
 
 namespace stepsim {
 namespace {
@@ -164,6 +168,32 @@ std::optional<PythonTraining> read_python_training(std::string_view text,
   PythonTraining training{std::move(launch), arguments.finish(), {}};
   training.variables = std::move(file.asked);
   return training;
+}
+
+std::string other_training_in(const Catalogue& data, std::string_view text,
+                              const std::string& file) {
+  const PythonFile program = read_python(text, file);
+  std::string found;
+  for (const PythonCall& call : calls_in(program, [](const std::string& name) {
+         return name == "from_pretrained" || name == "SentenceTransformer" ||
+                name == "CrossEncoder" || name == "DiffusionPipeline";
+       })) {
+    if (call.name.find("ForCausalLM") != std::string::npos ||
+        call.name.find("LanguageModel") != std::string::npos)
+      return "";
+    if (!found.empty() || call.name.find("Tokenizer") != std::string::npos) continue;
+    std::string why = why_not_modelled(data, call.name);
+    std::string named = call.name.substr(0, call.name.rfind(".from_pretrained"));
+    if (why.empty() && !call.positional.empty()) {
+      const PythonValue model = value_of(program, place_of(call), call.positional.front());
+      if (model.kind == PythonValue::Kind::text) {
+        why = why_not_modelled(data, model.text);
+        named = model.text;
+      }
+    }
+    if (!why.empty()) found = fmt::format("loads {} in line {}: that is {}", named, call.line, why);
+  }
+  return found;
 }
 
 }  // namespace stepsim

@@ -41,4 +41,11 @@ struct PythonQuestion {
 std::optional<PythonTraining> read_python_training(std::string_view text,
                                                    const PythonQuestion& question);
 
+// Programs that train something else than a language model: by the class that they load or train.
+
+// Returns "calls AutoModelForSequenceClassification in line 12: that is a classifier, ..."; empty:
+// nothing that is known and not modelled is called. Throws UserError about what is no Python.
+std::string other_training_in(const Catalogue& data, std::string_view text,
+                              const std::string& file);
+
 }  // namespace stepsim

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/foreign/programs/megatron/megatron.hpp"
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"

@@ -1,9 +1,8 @@
-#include "scenarios/foreign/programs/verl/verl_sft.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/programs/verl/verl.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
