@@ -28,6 +28,13 @@ AdapterType adapter_type_of(const Stack& stack, const Strategy& strategy) {
   return strategy.lora.type.value_or(wide ? AdapterType::autocast : AdapterType::bf16);
 }
 
+// Beside modules of bitsandbytes autocast casts the weights of adapters alone, unless what comes in
+// has 32 bits (peft v0.18.1 tuners/lora/bnb.py: requires_conversion).
+static bool casts_weights_alone(const Strategy& strategy, AdapterType type) {
+  return type == AdapterType::autocast && strategy.lora.quantised.uncast &&
+         !widens_frozen(strategy);
+}
+
 static std::vector<KernelRow> format_rows(const Operators& all, const FormatWork& work,
                                           double numbers) {
   if (work.kernels <= 0) return {};
@@ -208,13 +215,12 @@ static double put_method(AdapterRows& rows, const AdapterShape& shape, const Ada
 void LayerWriter::adapter(const Part& matrix) {
   const Lora& lora = strategy.lora;
   const bool fuses = lora.kernels == AdapterKernels::fused && lora.method.name == "lora";
-  const AdapterType type = fuses ? AdapterType::bf16 : adapter_type_of(stack, strategy);
-  const AdapterShape shape{t(),
-                           static_cast<double>(matrix.in),
-                           static_cast<double>(matrix.out),
-                           static_cast<double>(lora.rank),
-                           type,
-                           stack.operators};
+  const AdapterType stored = fuses ? AdapterType::bf16 : adapter_type_of(stack, strategy);
+  const bool narrows = casts_weights_alone(strategy, stored);
+  const AdapterType type = narrows ? AdapterType::bf16 : stored;
+  const auto side = [](std::int64_t length) { return static_cast<double>(length); };
+  const AdapterShape shape{t(),  side(matrix.in), side(matrix.out), side(lora.rank),
+                           type, stack.operators};
   AdapterRows rows;
   const double saved =
       put_method(rows, shape, lora.method, stack.adapters.grouped, lora.dropout > 0);
@@ -222,13 +228,16 @@ void LayerWriter::adapter(const Part& matrix) {
   if (fuses) {
     rows.forward.back().bytes += bytes_16 * results;  // read, and added to
     rows.backward.front().bytes += bytes_16 * inputs;
-    rows.forward.push_back(
-        memory("lora_cast", 3 * bytes_16 * shape.rank * (shape.in + shape.out), 2));
     if (lora.dropout > 0) put_masked_sums(rows, inputs, results);
   } else if (lora.method.adds) {
     rows.backward.push_back(count(Operator::lora_backward, 2 * results + 3 * inputs));
     rows.forward.push_back(lora_add(results));
   }
+  if (fuses || narrows)
+    rows.forward.push_back(
+        memory("lora_cast", 3 * bytes_16 * shape.rank * (shape.in + shape.out), 2));
+  if (!fuses && stack.adapters.casts && lora.quantised.cloned)
+    rows.forward.push_back(memory("clone", 2 * bytes_16 * results, 1));
   const bool own = !fuses && (shape.casts() || lora.dropout > 0) && !strategy.compiled;
   if (lora.dropout > 0) put_dropout(rows, shape);
   if (!fuses && type == AdapterType::autocast && !strategy.compiled)

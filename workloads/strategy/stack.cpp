@@ -38,7 +38,8 @@ Stack::HostCosts read_host(const Table& host) {
   const auto or_none = [&](std::string_view key) {
     return host.has(key) ? host.constant<Seconds>(key) : Constant<Seconds>{};
   };
-  return {.forward_launch = host.constant<Seconds>("forward_launch"),
+  return {.pace = host.has("pace") ? host.constant<Ratio>("pace") : Stack::HostCosts{}.pace,
+          .forward_launch = host.constant<Seconds>("forward_launch"),
           .backward_launch = host.constant<Seconds>("backward_launch"),
           .plain_launch = host.constant<Seconds>("plain_launch"),
           .saved_hook = host.constant<Seconds>("saved_hook"),

@@ -54,6 +54,7 @@ struct Stack {
                           // constants holds for the other
   std::string vendor{};   // of the GPUs that its costs are for; empty: any
   struct HostCosts {
+    Constant<Ratio> pace{{1}, {1}, {1}, Grade::guess, ""};  // of the times below, on one machine
     Constant<Seconds> forward_launch;   // one operator of the model, with its modules' code around
     Constant<Seconds> backward_launch;  // the same, run by autograd
     Constant<Seconds> plain_launch;     // one operator out of a loop, with no module around it
