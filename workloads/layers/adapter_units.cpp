@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/lists.hpp"
 #include "workloads/layers/frozen_units.hpp"
 #include "workloads/layers/layer_writer.hpp"
 
@@ -270,6 +271,26 @@ void LayerWriter::adapter(const Part& matrix) {
                        matrix.role == Role::down || matrix.role == Role::shared_down;
   if (strategy.tensor_parallel.size > 1)
     added.common = shape.rank * (of_rows ? shape.out : shape.in);
+}
+
+// Returns what an adapter of the matrix stands beside: with others of its kind, where they are one
+// matrix; nothing behind the first of them, which has it.
+std::optional<Part> LayerWriter::beside_adapter(const Part& matrix) const {
+  if (!stack.adapters.one_beside_joined) return matrix;
+  constexpr std::array<std::array<Role, 3>, 2> joined{
+      {{Role::query, Role::key, Role::value}, {Role::gate, Role::up, Role::none}}};
+  for (const auto& roles : joined) {
+    if (!holds(roles, matrix.role) || matrix.role == Role::none) continue;
+    Part whole = matrix;
+    whole.out = 0;
+    for (const Role role : roles) {
+      if (role == Role::none || !has(role)) continue;
+      if (!strategy.lora.chooses(part(role).name)) return matrix;
+      whole.out += part(role).out;
+    }
+    return matrix.role == roles.front() ? std::optional(whole) : std::nullopt;
+  }
+  return matrix;
 }
 
 // LitGPT's layer for queries, keys and values is one: what adapters of some of them give is copied

@@ -137,7 +137,8 @@ struct Stack {
     bool grouped = false;  // products of all adapters that share a batch, in a grouped kernel
     int reads = 0;         // values that the host reads back for each call of one
     bool shared = true;    // `linear` and `all` have shared experts, too
-    bool one_beside_experts = false;  // `all`: not one beside each, but one beside those of a rank
+    // Projections, gate and up, and the experts of a rank, which are one matrix each, have one.
+    bool one_beside_joined = false;
     bool casts = false;  // where nothing is sharded they are in 32 bits, under autocast
     // Those of queries, keys and values are put into the columns of one result, unless all three
     // have one: a list of these columns becomes a tensor in each call, for which the host waits.
