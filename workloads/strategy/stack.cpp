@@ -123,7 +123,7 @@ Stack read_stack(const Table& table) {
         .grouped = adapters->flag_or("grouped", false),
         .reads = static_cast<int>(adapters->integer_or("reads", 0, 0, 16)),
         .shared = adapters->flag_or("shared", true),
-        .one_beside_joined = adapters->flag_or("one_beside_experts", false),
+        .one_beside_joined = adapters->flag_or("one_beside_joined", false),
         .casts = adapters->flag_or("casts", false),
         .pads = adapters->flag_or("pads", false),
         .packs_head = adapters->flag_or("packs_head", false),
