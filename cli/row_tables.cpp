@@ -100,7 +100,7 @@ TextTable assumed_table(const std::vector<PredictedRow>& rows) {
 TextTable family_table(const std::vector<RowFamily>& families, bool intervals) {
   TextTable table{{"family", " rows", " median |error|", " 90 %", " signed mean", " worst", "",
                    " memory rows", " median |error|", " fits right"}};
-  if (intervals) table.columns.emplace_back(" inside 80 %");
+  if (intervals) append(table.columns, {" inside 80 %", " median width"});
   for (const RowFamily& f : families) {
     std::vector<std::string> row{f.name, fmt::format("{}", f.rows)};
     const bool timed = f.rows > 0, sized = f.memory_rows > 0;
@@ -112,7 +112,7 @@ TextTable family_table(const std::vector<RowFamily>& families, bool intervals) {
     row.push_back(sized ? fmt::format("{}", f.memory_rows) : "-");
     row.push_back(sized ? percent(f.memory_median) : "-");
     row.push_back(fmt::format("{} of {}", f.fits_right, f.fits));
-    if (intervals) row.push_back(fmt::format("{} of {}", f.inside, f.intervals));
+    if (intervals) append(row, {fmt::format("{} of {}", f.inside, f.intervals), percent(f.width)});
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -288,7 +288,9 @@ Records family_records(const RowFamily& family) {
           {"verdicts", "whether it fits", family.fits},
           {"verdicts_right", "of these", family.fits_right},
           {"intervals", "that were drawn", family.intervals},
-          {"inside_interval", "measured ones in theirs", family.inside}};
+          {"inside_interval", "measured ones in theirs", family.inside},
+          {"interval_width", "median of theirs, over the predicted time", family.width,
+           Measure::share}};
 }
 
 Records why_not(const PredictedRow& row, std::string_view key,

@@ -163,7 +163,12 @@ Gpu read_gpu(const Table& table) {
                    .settling = read_settling(attention)};
   const Table elementwise = table.table("elementwise");
   gpu.elementwise = {.start = elementwise.constant<Seconds>("start"),
-                     .bandwidth = elementwise.constant<BytesPerSecond>("bandwidth")};
+                     .bandwidth = elementwise.constant<BytesPerSecond>("bandwidth"),
+                     .cache = {}};
+  if (const auto cache = elementwise.table_if("cache"))
+    gpu.elementwise.cache = {.capacity = cache->constant<Bytes>("capacity"),
+                             .bandwidth = cache->constant<BytesPerSecond>("bandwidth"),
+                             .found = share(*cache, "found")};
   const Table interference = table.table("interference");
   gpu.interference = {.compute = share(interference, "compute"),
                       .collective = share(interference, "collective")};

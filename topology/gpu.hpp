@@ -105,6 +105,16 @@ struct Gpu {
     Constant<Seconds> start;
     Constant<BytesPerSecond> bandwidth;
 
+    // What the kernel before has left in a cache that holds whole tensors moves faster.
+    struct Cache {
+      Constant<Bytes> capacity;
+      Constant<BytesPerSecond> bandwidth;
+      Constant<Ratio> found;  // of what a kernel moves that fits
+
+      friend bool operator==(const Cache&, const Cache&) = default;
+    };
+    std::optional<Cache> cache;
+
     friend bool operator==(const Elementwise&, const Elementwise&) = default;
   } elementwise;
   struct Interference {  // while a collective and compute run on this GPU at once

@@ -191,6 +191,7 @@ void load_entries(const Catalogue& data, const Names& names, const Found& found,
   for (const auto& [key, value] : readings.stack) stack.set(key, value);
   stack = under(std::move(stack), readings, "stack");
   scenario.stack = read_stack(stack.root());
+  scenario.cluster.node.host.core_speed.value.value /= scenario.stack.host.pace.number();
   if (scenario.stack.unties_head) scenario.model.tied_embeddings = false;
   const auto own_operators = operators_of_stack(stack.root());
   stack.finish();

@@ -239,6 +239,16 @@ TEST_CASE("the limit on gathers holds the host back, and costs no device memory"
   CHECK(waits() == 0);
 }
 
+TEST_CASE("adapters that are units hold the host back one after the other", "[workloads]") {
+  TinyStep step = flat_step();
+  step.model.layers = 8;
+  step.strategy.lora = {4, LoraTargets::linear};
+  const auto waits = [&] { return sum_named(graph_of(step), OpKind::host, "gather_limit").count; };
+  const double layers = waits();
+  step.strategy.fsdp.adapter_units = true;
+  CHECK(waits() > layers + 8 * 7 * 2 * 2);  // layers, adapters, matrices, passes
+}
+
 TEST_CASE("asking for the next group early never makes a step longer", "[workloads]") {
   TinyStep step = flat_step();
   step.model.layers = 6;

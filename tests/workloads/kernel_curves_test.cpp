@@ -169,3 +169,14 @@ TEST_CASE("operands out of line leave the units for matrices, where a GPU's file
   CHECK(slower(Bench("a100-8")) > 5);
   CHECK(slower(Bench("h100-8")) == 1);
 }
+
+TEST_CASE("what a large cache holds moves faster, and more bytes never take less", "[workloads]") {
+  const Bench bench("l40s-8");
+  const double memory_rate = bench.gpu.elementwise.bandwidth.number();
+  const double start = bench.gpu.elementwise.start.number();
+  CHECK(bench.time(memory("copy", 20e6, 1)) < start + 0.7 * 20e6 / memory_rate);
+  CHECK(bench.time(memory("copy", 200e6, 1)) == Approx(start + 200e6 / memory_rate));
+  CHECK(bench.time(memory("copies", 200e6, 10)) < 10 * start + 0.7 * 200e6 / memory_rate);
+  for (double bytes = 1e6; bytes < 300e6; bytes *= 1.1)
+    CHECK(bench.time(memory("copy", 1.1 * bytes, 1)) > bench.time(memory("copy", bytes, 1)));
+}

@@ -253,9 +253,11 @@ TEST_CASE("beside experts that ranks have of their own, each rank has its expert
   CHECK_THAT(dealt.trained, exactly(attention + of_experts / 4));
   // Two ranks of eight have the same experts, and share what belongs to these.
   CHECK_THAT(dealt.updated, exactly(attention / 8 + of_experts / 4 / 2));
-  // One beside all experts of a rank, of which there are two.
-  step.stack.adapters.one_beside_experts = true;
-  CHECK_THAT(step.rank().shares.trained, exactly(attention + of_experts / 4 / 2));
+  // One beside all experts of a rank, of which there are two, and one beside queries, keys and
+  // values.
+  step.stack.adapters.one_beside_joined = true;
+  const double joined = 3 * rank * (h + q + 2 * kv + q + h);
+  CHECK_THAT(step.rank().shares.trained, exactly(joined + of_experts / 4 / 2));
 }
 
 TEST_CASE("modules around adapters and around matrices in four bits take the host in each pass",
@@ -491,6 +493,38 @@ TEST_CASE("under peft's wrap policy each matrix of an adapter is gathered by its
   const Sum many = gathers(Cause::gather_bytes);
   CHECK(many.count >= few.count + 3 * 7 * 2 * 2);  // layers, adapters, matrices, passes
   CHECK_THAT(gathers(Cause::gradient_reduce).bytes, exactly(4 * trained(step)));
+}
+
+TEST_CASE("one adapter stands beside matrices that are one, unless some of them have none",
+          "[workloads]") {
+  TinyStep step = adapted(Sharding::zero1);
+  step.stack.adapters.one_beside_joined = true;
+  const double attention = (h + q + 2 * kv) + (q + h), forward = (h + 2 * w) + (w + h);
+  CHECK_THAT(trained(step), exactly(3 * rank * (attention + forward)));
+  step.strategy.lora.modules = {"q_proj", "v_proj"};
+  CHECK_THAT(trained(step), exactly(3 * rank * ((h + q) + (h + kv))));
+}
+
+TEST_CASE("beside modules of bitsandbytes autocast casts the weights of adapters alone",
+          "[workloads]") {
+  const auto bytes = [](bool uncast, bool cloned, std::string_view name) {
+    WeightFormat format = format_called("nf4");
+    format.uncast = uncast;
+    format.cloned = cloned;
+    TinyStep step = adapted(Sharding::zero0, LoraTargets::linear, format);
+    step.stack.adapters.casts = true;
+    double sum = 0;
+    const std::vector<Unit> layer = units_of(step.input()).layers.front();
+    for (const Unit& unit : layer)
+      for (const KernelRow& row : unit.forward)
+        if (row.name == name) sum += row.bytes;
+    return sum;
+  };
+  const double inputs = 3 * h + q + 2 * h + w, results = q + 2 * kv + h + 2 * w + h;
+  CHECK(bytes(false, false, "lora_cast") >= 12 * t * inputs);
+  CHECK_THAT(bytes(true, false, "lora_cast"), exactly(6 * rank * linear_sides));
+  CHECK(bytes(true, false, "clone") == 0);
+  CHECK_THAT(bytes(true, true, "clone"), exactly(4 * t * results));
 }
 
 TEST_CASE("one flat tensor of trained and frozen weights has gradients of both", "[workloads]") {

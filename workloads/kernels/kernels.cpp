@@ -94,6 +94,17 @@ double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row,
   return tiled ? product_time(gpu, stack.operators.product, row, rate, faster) : row.flops / rate;
 }
 
+// A cache keeps what a kernel moves whole up to half of its size, and none of more than all of it.
+double streaming_rate(const Gpu& gpu, const KernelRow& row) {
+  const double memory = gpu.elementwise.bandwidth.number();
+  if (!gpu.elementwise.cache) return memory;
+  const Gpu::Elementwise::Cache& cache = *gpu.elementwise.cache;
+  const double moved = row.bytes / std::max(1.0, row.launches);
+  const double fits = std::clamp(2 - 2 * moved / cache.capacity.number(), 0.0, 1.0);
+  const double found = fits * cache.found.number();
+  return 1 / (found / cache.bandwidth.number() + (1 - found) / memory);
+}
+
 }  // namespace
 
 KernelRow gemm(std::string_view name, double rows, double in, double out) {
@@ -227,7 +238,7 @@ DeviceTime device_times(const Gpu& gpu, const Stack& stack, const std::vector<Ke
   for (const KernelRow& row : rows) {
     const bool streams = row.kind == KernelClass::memory;
     const double bandwidth =
-        streams ? gpu.elementwise.bandwidth.number() * stack.kernels.memory.number() * row.share
+        streams ? streaming_rate(gpu, row) * stack.kernels.memory.number() * row.share
                 : gpu.gemm.bandwidth.number();
     const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).number();
     const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/lists.hpp"
 #include "workloads/layers/frozen_units.hpp"
 #include "workloads/layers/layer_writer.hpp"
 
@@ -26,6 +27,13 @@ AdapterType adapter_type_of(const Stack& stack, const Strategy& strategy) {
   if (strategy.precision.whole()) return AdapterType::bf16;
   const bool wide = stack.adapters.casts && strategy.sharding == Sharding::zero0;
   return strategy.lora.type.value_or(wide ? AdapterType::autocast : AdapterType::bf16);
+}
+
+// Beside modules of bitsandbytes autocast casts the weights of adapters alone, unless what comes in
+// has 32 bits (peft v0.18.1 tuners/lora/bnb.py: requires_conversion).
+static bool casts_weights_alone(const Strategy& strategy, AdapterType type) {
+  return type == AdapterType::autocast && strategy.lora.quantised.uncast &&
+         !widens_frozen(strategy);
 }
 
 static std::vector<KernelRow> format_rows(const Operators& all, const FormatWork& work,
@@ -208,13 +216,12 @@ static double put_method(AdapterRows& rows, const AdapterShape& shape, const Ada
 void LayerWriter::adapter(const Part& matrix) {
   const Lora& lora = strategy.lora;
   const bool fuses = lora.kernels == AdapterKernels::fused && lora.method.name == "lora";
-  const AdapterType type = fuses ? AdapterType::bf16 : adapter_type_of(stack, strategy);
-  const AdapterShape shape{t(),
-                           static_cast<double>(matrix.in),
-                           static_cast<double>(matrix.out),
-                           static_cast<double>(lora.rank),
-                           type,
-                           stack.operators};
+  const AdapterType stored = fuses ? AdapterType::bf16 : adapter_type_of(stack, strategy);
+  const bool narrows = casts_weights_alone(strategy, stored);
+  const AdapterType type = narrows ? AdapterType::bf16 : stored;
+  const auto side = [](std::int64_t length) { return static_cast<double>(length); };
+  const AdapterShape shape{t(),  side(matrix.in), side(matrix.out), side(lora.rank),
+                           type, stack.operators};
   AdapterRows rows;
   const double saved =
       put_method(rows, shape, lora.method, stack.adapters.grouped, lora.dropout > 0);
@@ -222,13 +229,16 @@ void LayerWriter::adapter(const Part& matrix) {
   if (fuses) {
     rows.forward.back().bytes += bytes_16 * results;  // read, and added to
     rows.backward.front().bytes += bytes_16 * inputs;
-    rows.forward.push_back(
-        memory("lora_cast", 3 * bytes_16 * shape.rank * (shape.in + shape.out), 2));
     if (lora.dropout > 0) put_masked_sums(rows, inputs, results);
   } else if (lora.method.adds) {
     rows.backward.push_back(count(Operator::lora_backward, 2 * results + 3 * inputs));
     rows.forward.push_back(lora_add(results));
   }
+  if (fuses || narrows)
+    rows.forward.push_back(
+        memory("lora_cast", 3 * bytes_16 * shape.rank * (shape.in + shape.out), 2));
+  if (!fuses && stack.adapters.casts && lora.quantised.cloned)
+    rows.forward.push_back(memory("clone", 2 * bytes_16 * results, 1));
   const bool own = !fuses && (shape.casts() || lora.dropout > 0) && !strategy.compiled;
   if (lora.dropout > 0) put_dropout(rows, shape);
   if (!fuses && type == AdapterType::autocast && !strategy.compiled)
@@ -261,6 +271,26 @@ void LayerWriter::adapter(const Part& matrix) {
                        matrix.role == Role::down || matrix.role == Role::shared_down;
   if (strategy.tensor_parallel.size > 1)
     added.common = shape.rank * (of_rows ? shape.out : shape.in);
+}
+
+// Returns what an adapter of the matrix stands beside: with others of its kind, where they are one
+// matrix; nothing behind the first of them, which has it.
+std::optional<Part> LayerWriter::beside_adapter(const Part& matrix) const {
+  if (!stack.adapters.one_beside_joined) return matrix;
+  constexpr std::array<std::array<Role, 3>, 2> joined{
+      {{Role::query, Role::key, Role::value}, {Role::gate, Role::up, Role::none}}};
+  for (const auto& roles : joined) {
+    if (!holds(roles, matrix.role) || matrix.role == Role::none) continue;
+    Part whole = matrix;
+    whole.out = 0;
+    for (const Role role : roles) {
+      if (role == Role::none || !has(role)) continue;
+      if (!strategy.lora.chooses(part(role).name)) return matrix;
+      whole.out += part(role).out;
+    }
+    return matrix.role == roles.front() ? std::optional(whole) : std::nullopt;
+  }
+  return matrix;
 }
 
 // LitGPT's layer for queries, keys and values is one: what adapters of some of them give is copied

@@ -282,7 +282,7 @@ void LayerWriter::grouped_experts(const Experts& e) {
 void LayerWriter::expert_adapter(double experts, double rows, double width, std::int64_t times) {
   if (!frozen() || strategy.lora.targets != LoraTargets::all) return;
   const double rank = static_cast<double>(strategy.lora.rank);
-  const bool one = stack.adapters.one_beside_experts;
+  const bool one = stack.adapters.one_beside_joined;
   std::vector<KernelRow> products, sums;
   std::vector<double> tensors;
   const auto beside = [&](double in, double out) {

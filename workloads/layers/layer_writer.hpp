@@ -2,6 +2,7 @@
 // code, operator by operator; what a kernel reads and writes more than once is counted as often.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct LayerWriter {
   void norm(Role role, double heads = 1);
   void linear(Role role);
   void adapter(const Part& matrix);
+  std::optional<Part> beside_adapter(const Part& matrix) const;
   bool pads(Role role) const;
   void pad_columns(Unit& added, double results) const;
   void widen_adapter(std::vector<KernelRow>& forward, std::vector<KernelRow>& backward,

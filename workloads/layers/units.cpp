@@ -111,7 +111,7 @@ void LayerWriter::linear(Role role) {
   if (in_shared_expert(role) && !stack.adapters.shared) return;
   if ((strategy.lora.targets != LoraTargets::attention || in_attention(role)) &&
       strategy.lora.chooses(matrix.name))
-    adapter(matrix);
+    if (const auto whole = beside_adapter(matrix)) adapter(*whole);
 }
 
 void LayerWriter::keeps_input(double bytes) {

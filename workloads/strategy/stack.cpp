@@ -36,7 +36,8 @@ Stack::HostCosts read_host(const Table& host) {
   const auto or_none = [&](std::string_view key) {
     return host.has(key) ? host.constant<Seconds>(key) : Constant<Seconds>{};
   };
-  return {.forward_launch = host.constant<Seconds>("forward_launch"),
+  return {.pace = host.has("pace") ? host.constant<Ratio>("pace") : Stack::HostCosts{}.pace,
+          .forward_launch = host.constant<Seconds>("forward_launch"),
           .backward_launch = host.constant<Seconds>("backward_launch"),
           .plain_launch = host.constant<Seconds>("plain_launch"),
           .saved_hook = host.constant<Seconds>("saved_hook"),
@@ -120,7 +121,7 @@ Stack read_stack(const Table& table) {
         .grouped = adapters->flag_or("grouped", false),
         .reads = static_cast<int>(adapters->integer_or("reads", 0, 0, 16)),
         .shared = adapters->flag_or("shared", true),
-        .one_beside_experts = adapters->flag_or("one_beside_experts", false),
+        .one_beside_joined = adapters->flag_or("one_beside_joined", false),
         .casts = adapters->flag_or("casts", false),
         .pads = adapters->flag_or("pads", false),
         .packs_head = adapters->flag_or("packs_head", false),

@@ -52,6 +52,7 @@ struct Stack {
                           // constants holds for the other
   std::string vendor{};   // of the GPUs that its costs are for; empty: any
   struct HostCosts {
+    Constant<Ratio> pace{{1}, {1}, {1}, Grade::guess, ""};  // of the times below, on one machine
     Constant<Seconds> forward_launch;   // one operator of the model, with its modules' code around
     Constant<Seconds> backward_launch;  // the same, run by autograd
     Constant<Seconds> plain_launch;     // one operator out of a loop, with no module around it
@@ -134,7 +135,8 @@ struct Stack {
     bool grouped = false;  // products of all adapters that share a batch, in a grouped kernel
     int reads = 0;         // values that the host reads back for each call of one
     bool shared = true;    // `linear` and `all` have shared experts, too
-    bool one_beside_experts = false;  // `all`: not one beside each, but one beside those of a rank
+    // Projections, gate and up, and the experts of a rank, which are one matrix each, have one.
+    bool one_beside_joined = false;
     bool casts = false;  // where nothing is sharded they are in 32 bits, under autocast
     // Those of queries, keys and values are put into the columns of one result, unless all three
     // have one: a list of these columns becomes a tensor in each call, for which the host waits.

@@ -28,6 +28,8 @@ WeightFormat read_format(const Table& table) {
   if (table.has("calls")) format.calls = table.constant<Ratio>("calls").number();
   format.stacked = table.flag_or("stacked", false);
   format.narrow = table.flag_or("narrow", false);
+  format.uncast = table.flag_or("uncast", false);
+  format.cloned = table.flag_or("cloned", false);
   return format;
 }
 

@@ -31,6 +31,8 @@ struct WeightFormat {
   double calls = 1;          // on the host, over the stack's unpack_call
   bool stacked = false;      // experts that are one tensor have this format, too
   bool narrow = false;       // products run in the type of strategy.precision
+  bool uncast = false;       // peft's module around it leaves its input as it is under autocast
+  bool cloned = false;       // and copies the result before an adapter's is added
 
   bool packs() const { return name != "none"; }
 

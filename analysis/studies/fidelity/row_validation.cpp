@@ -158,7 +158,7 @@ void compare(const StepRow& row, const RowAnswer& answer, PredictedRow& result) 
 RowFamily family_of(const std::string& name, const std::vector<const PredictedRow*>& rows) {
   RowFamily family;
   family.name = name;
-  std::vector<double> times, memories;
+  std::vector<double> times, memories, widths;
   double sum = 0;
   for (const PredictedRow* row : rows) {
     family.fits += row->judged ? 1 : 0;
@@ -174,13 +174,16 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
     if (!row->interval) continue;
     family.intervals += 1;
     family.inside += row->interval->low <= 0 && row->interval->high >= 0 ? 1 : 0;
+    widths.push_back((row->interval->high - row->interval->low) / (1 + row->step_error));
   }
   std::ranges::sort(times);
+  std::ranges::sort(widths);
   std::ranges::sort(memories);
   family.rows = times.size();
   family.memory_rows = memories.size();
   family.median = quantile(times, 0.5);
   family.p90 = quantile(times, 0.9);
+  family.width = quantile(widths, 0.5);
   family.memory_median = quantile(memories, 0.5);
   if (!times.empty()) family.signed_mean = sum / static_cast<double>(times.size());
   return family;

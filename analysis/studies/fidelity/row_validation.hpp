@@ -81,6 +81,7 @@ struct RowFamily {
   double memory_median = 0;
   std::size_t fits = 0, fits_right = 0;  // rows whose outcome is known and judged, and met
   std::size_t inside = 0, intervals = 0;
+  double width = 0;  // median of the intervals, over the predicted time
 };
 // Returns the families by name; the last is all of them.
 std::vector<RowFamily> families_of(std::span<const PredictedRow> rows);

@@ -172,18 +172,24 @@ bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
          !last_micro_batch && !group.frozen;
 }
 
-// Version 1 lets the host run ahead until two groups wait for the device to be done with them.
-void FullyShardedGroups::limit_gathers() {
-  if (keys_.version != 1 || !keys_.limit_all_gathers || given_up_.size() < groups_in_flight) return;
-  writer_.host({0}, Cause::gather_latency, "gather_limit", {given_up_.front()});
-  given_up_.pop_front();
+// Version 1 lets the host run ahead until two of its units wait for the device to be done with
+// them. Both matrices of an adapter are units, which are given up one after the other: the host is
+// never further than one adapter ahead.
+void FullyShardedGroups::limit_gathers(const Group& group) {
+  if (keys_.version != 1 || !keys_.limit_all_gathers) return;
+  const auto units = static_cast<std::size_t>(group.units);
+  for (std::size_t unit = 0; unit < units && !given_up_.empty(); ++unit) {
+    if (given_up_.size() + unit < groups_in_flight) return;
+    writer_.host({0}, Cause::gather_latency, "gather_limit", {given_up_.front()});
+    given_up_.pop_front();
+  }
 }
 
 void FullyShardedGroups::gather(std::size_t call) {
   if (call >= calls_.size()) return;
   Group& group = groups_[calls_[call].group];
   if (group.gathered || group.elements <= 0) return;
-  limit_gathers();
+  limit_gathers(group);
   group.gathered = true;
   group.copied_out = false;
   // Version 2 reuses the buffer of the previous group in the backward pass, and of the one before
@@ -289,7 +295,8 @@ void FullyShardedGroups::reshard(Group& group) {
                "reshard");
   writer_.release(writer_.last_compute(), Held::gathered, group.used_bytes);
   group.gathered = false;
-  if (keys_.version == 1) given_up_.push_back(writer_.last_compute());
+  if (keys_.version == 1)
+    for (double unit = 0; unit < group.units; ++unit) given_up_.push_back(writer_.last_compute());
 }
 
 void FullyShardedGroups::after(std::size_t visit, bool last_micro_batch) {

@@ -70,7 +70,7 @@ class FullyShardedGroups {
   void gather(std::size_t call);
   Mark bring_up(const Group& group, Mark ready);
   double shard_bytes(const Group& group) const;  // as it is stored
-  void limit_gathers();
+  void limit_gathers(const Group& group);
   bool cuts_out(const Group& group) const;
   void cut_out(Group& group, Phase phase);
   void give_up_input();
