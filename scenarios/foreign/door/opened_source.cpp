@@ -161,7 +161,10 @@ std::optional<PythonTraining> python_training(const Catalogue& data, const Pytho
   for (const std::string& key : said.keys()) {
     std::string name = key;
     std::replace(name.begin(), name.end(), '-', '_');
-    if (!said.one_line(key).starts_with('[')) question.said[name] = said.text_or(key, "");
+    if (!said.one_line(key).starts_with('['))
+      question.said[name] = said.text_or(key, "");
+    else
+      question.lists[name] = said.texts(key);
   }
   for (const UnknownArgument& each : arguments.unknown) {
     std::string name = each.key;

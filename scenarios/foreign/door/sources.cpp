@@ -203,8 +203,11 @@ void refuse_diffusion(const Catalogue& data, const std::string& file) {
   constexpr std::size_t longest_line = 2000;
   const std::string whole = read_text(file);
   std::string text;
+  bool shown = false;  // a notebook's outputs are nobody's words
   for (const std::string_view line : lines_in(whole)) {
-    if (line.size() <= longest_line) text += line;
+    if (line.find("\"outputs\":") != std::string_view::npos) shown = true;
+    if (line.find("\"source\":") != std::string_view::npos) shown = false;
+    if (line.size() <= longest_line && !shown) text += line;
     text += '\n';
   }
   if (const auto found = diffusion_in(data, text))

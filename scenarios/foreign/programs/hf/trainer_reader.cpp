@@ -163,7 +163,8 @@ void TrainerReader::read_sharding() {
   put_optimizer(source_, "optim", optimizer, sharding_);
   put_host_threads(source_, sharding_, threads);
   const bool whole = put_types(source_, program_.plain && !sharding_.sharded && !accelerate_);
-  if (!sharding_.sharded && !switched_ && !whole) read_loaded();
+  const bool as_loaded = !sharding_.sharded || source_.on("shards_as_loaded");
+  if (as_loaded && !switched_ && !whole) read_loaded();
 }
 
 void TrainerReader::read_checkpointing(std::string_view key, bool full) {
@@ -205,8 +206,8 @@ void TrainerReader::read_loaded() {
   put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
              adapters ? "load_in_4bit" : key);
   const bool few = source_.on("load_in_4bit") || source_.on("load_in_8bit");
-  const bool wide =
-      source_.says(prepares_key) && few ? frozen_in_32_bits(!said.empty() && !half) : !half;
+  const bool wide = source_.says(prepares_key) && few ? frozen_in_32_bits(!said.empty() && !half)
+                                                      : !half || source_.on("casts_loaded");
   if (adapters && wide)
     source_.put("strategy.lora.frozen", "fp32",
                 source_.on(prepares_key) ? prepares_key : std::string_view(key));
