@@ -128,6 +128,7 @@ std::optional<std::string> find_program(const std::string& script, std::string p
   if (!program.ends_with(".py")) {
     if (program.find_first_of("/ ") != std::string::npos) return std::nullopt;
     std::replace(program.begin(), program.end(), '.', '/');
+    if (auto file = find_in_repository(script, program + "/__main__.py")) return file;
     program += ".py";
   }
   std::string tail = std::filesystem::path(program).lexically_normal().relative_path().string();

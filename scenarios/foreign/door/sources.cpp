@@ -163,8 +163,11 @@ std::optional<Translation> translated(const Catalogue& data, const std::string& 
     question.shell = &opened.script->script;
     question.launch = &opened.script->launch;
     question.earlier = opened.script->earlier;
-    question.own_program = opened.script->launch.program.ends_with(".py") &&
-                           !is_called(*opened.kind, opened.script->launch);
+    const std::string& program = opened.script->launch.program;  // a file, or a module: a.b
+    const bool named =
+        program.ends_with(".py") || (program.find('.') != std::string::npos &&
+                                     program.find_first_of("/ ") == std::string::npos);
+    question.own_program = named && !is_called(*opened.kind, opened.script->launch);
   }
   try {
     refuse_unknown(question, opened);

@@ -139,7 +139,8 @@ void TrainerReader::read_sharding() {
     sharding_ = put_deepspeed_file(source_, "deepspeed_config", named);
   } else if (source_.root().is_mapping("deepspeed")) {
     sharding_ = put_deepspeed_block();
-  } else if (in_small_letters(deepspeed) == "true") {
+  } else if (in_small_letters(deepspeed) == "true" ||
+             (deepspeed.empty() && fsdp.empty() && source_.says("zero_stage"))) {
     sharding_ = put_switched_deepspeed();
   } else if (!deepspeed.empty() && !fsdp.empty()) {
     source_.problem("deepspeed", "stands beside fsdp: the trainer takes one of them");

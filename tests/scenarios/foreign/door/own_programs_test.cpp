@@ -503,6 +503,21 @@ TEST_CASE("containers are told their environment, and old files of Accelerate th
   CHECK(value_at(own.read("b.sh"), "cluster.gpus_per_node") == "2");
 }
 
+TEST_CASE("packages that are run are programs of their own", "[scenarios][sources]") {
+  const Repository own;
+  own.with("pack/tune/__main__.py", "from pack.tune.main import main\nmain()\n")
+      .with("pack/tune/main.py", "def main():\n    model = " + loaded +
+                                     ")\n    Trainer(model=model, "
+                                     "args=TrainingArguments(bf16=True, max_steps=7))\n");
+  own.with("a.sh", "deepspeed --num_gpus 4 --module pack.tune --per_device_train_batch_size 3\n");
+  CHECK(value_at(own.read("a.sh"), "job.micro_batch") == "3");
+  CHECK(value_at(own.read("a.sh"), "job.steps") == "7");
+  own.with("b.sh",
+           "deepspeed --num_gpus 4 --module else.where --log_type wandb --zero_stage 3 "
+           "--model_name_or_path Qwen/Qwen2.5-7B --bf16 True\n");
+  CHECK(value_at(own.read("b.sh"), "strategy.zero") == "3");
+}
+
 TEST_CASE("what a notebook shows is no word of it", "[scenarios][sources]") {
   const Repository own;
   own.with("a.ipynb",
