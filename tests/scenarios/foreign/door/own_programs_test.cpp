@@ -511,7 +511,7 @@ TEST_CASE("packages that are run are programs of their own", "[scenarios][source
                                      "args=TrainingArguments(bf16=True, max_steps=7))\n");
   own.with("a.sh", "deepspeed --num_gpus 4 --module pack.tune --per_device_train_batch_size 3\n");
   CHECK(value_at(own.read("a.sh"), "job.micro_batch") == "3");
-  CHECK(value_at(own.read("a.sh"), "job.steps") == "7");
+  CHECK(value_at(own.read("a.sh"), "job.optimizer_steps") == "7");
   own.with("b.sh",
            "deepspeed --num_gpus 4 --module else.where --log_type wandb --zero_stage 3 "
            "--model_name_or_path Qwen/Qwen2.5-7B --bf16 True\n");
