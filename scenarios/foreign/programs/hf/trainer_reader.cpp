@@ -128,8 +128,12 @@ std::int64_t TrainerReader::usual_length() const {
 void TrainerReader::read_sharding() {
   const std::string deepspeed = source_.text("deepspeed"), fsdp = source_.text("fsdp");
   std::int64_t threads = 0;
-  if (accelerate_) {
-    if (!deepspeed.empty() || !fsdp.empty())
+  // training_args.py of transformers @v4.57.6, __post_init__: its own deepspeed comes first.
+  const bool own = !deepspeed.empty() || source_.root().is_mapping("deepspeed");
+  if (accelerate_ && own)
+    source_.note("deepspeed of the arguments decides on the sharding, not the file of Accelerate");
+  if (accelerate_ && !own) {
+    if (!fsdp.empty())
       source_.note("the file of Accelerate decides on the sharding, not the arguments");
     const AcceleratePut put = put_accelerate(source_, *accelerate_);
     sharding_ = put.sharding;

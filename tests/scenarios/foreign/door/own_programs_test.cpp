@@ -501,6 +501,13 @@ TEST_CASE("containers are told their environment, and old files of Accelerate th
            "dynamo_backend: 'NO'\nnum_machines: 1\nnum_processes: 2\n");
   own.with("b.sh", "accelerate launch --config_file old.yaml t.py\n");
   CHECK(value_at(own.read("b.sh"), "cluster.gpus_per_node") == "2");
+  // What the trainer itself is told of DeepSpeed stands over the file of Accelerate.
+  own.with("z.json", "{\"zero_optimization\": {\"stage\": 3}}");
+  own.with("c.sh",
+           "accelerate launch --config_file old.yaml run.py --model_name_or_path Qwen/Qwen2.5-7B "
+           "--deepspeed z.json --per_device_train_batch_size 2 --bf16 True\n");
+  CHECK(value_at(own.read("c.sh"), "strategy.zero") == "3");
+  CHECK(value_at(own.read("c.sh"), "cluster.gpus_per_node") == "2");
 }
 
 TEST_CASE("packages that are run are programs of their own", "[scenarios][sources]") {
