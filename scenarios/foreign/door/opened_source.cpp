@@ -127,6 +127,7 @@ std::optional<std::string> find_program(const std::string& script, std::string p
   if (!program.ends_with(".py")) {
     if (program.find_first_of("/ ") != std::string::npos) return std::nullopt;
     std::replace(program.begin(), program.end(), '.', '/');
+    if (auto file = find_in_repository(script, program + "/__main__.py")) return file;
     program += ".py";
   }
   std::string tail = std::filesystem::path(program).lexically_normal().relative_path().string();
@@ -160,7 +161,10 @@ std::optional<PythonTraining> python_training(const Catalogue& data, const Pytho
   for (const std::string& key : said.keys()) {
     std::string name = key;
     std::replace(name.begin(), name.end(), '-', '_');
-    if (!said.one_line(key).starts_with('[')) question.said[name] = said.text_or(key, "");
+    if (!said.one_line(key).starts_with('['))
+      question.said[name] = said.text_or(key, "");
+    else
+      question.lists[name] = said.texts(key);
   }
   for (const UnknownArgument& each : arguments.unknown) {
     std::string name = each.key;

@@ -164,8 +164,11 @@ std::optional<Translation> translated(const Catalogue& data, const std::string& 
     question.shell = &opened.script->script;
     question.launch = &opened.script->launch;
     question.earlier = opened.script->earlier;
-    question.own_program = opened.script->launch.program.ends_with(".py") &&
-                           !is_called(*opened.kind, opened.script->launch);
+    const std::string& program = opened.script->launch.program;  // a file, or a module: a.b
+    const bool named =
+        program.ends_with(".py") || (program.find('.') != std::string::npos &&
+                                     program.find_first_of("/ ") == std::string::npos);
+    question.own_program = named && !is_called(*opened.kind, opened.script->launch);
   }
   try {
     refuse_unknown(question, opened);
@@ -204,8 +207,11 @@ void refuse_diffusion(const Catalogue& data, const std::string& file) {
   constexpr std::size_t longest_line = 2000;
   const std::string whole = read_text(file);
   std::string text;
+  bool shown = false;  // a notebook's outputs are nobody's words
   for (const std::string_view line : lines_in(whole)) {
-    if (line.size() <= longest_line) text += line;
+    if (line.find("\"outputs\":") != std::string_view::npos) shown = true;
+    if (line.find("\"source\":") != std::string_view::npos) shown = false;
+    if (line.size() <= longest_line && !shown) text += line;
     text += '\n';
   }
   if (const auto found = diffusion_in(data, text))

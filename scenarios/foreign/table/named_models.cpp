@@ -302,8 +302,9 @@ std::optional<NamedModel> model_of_size(const Catalogue& data,
       // A model that somebody trains today has layers of the usual kind.
       if (model.positions != Positions::rotary || model.norms == Norms::once) continue;
       // One with a tower for images beside its layers is another kind of model.
-      if (open_entry(data, model_shelf, entry).root().text_or("title", "").find("text tower") !=
-          std::string::npos)
+      if (model.tower ||
+          open_entry(data, model_shelf, entry).root().text_or("title", "").find("text tower") !=
+              std::string::npos)
         continue;
       const bool kin = says_family(family_in(entry), name) || says_family(family_in(entry), kind);
       // A family has its own widths and words, so its size may be farther off.

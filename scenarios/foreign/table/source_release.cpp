@@ -60,6 +60,17 @@ std::string number_in_line(const std::string& line, const std::string& package) 
   return "";
 }
 
+// A notebook or a script installs what it runs: !pip install trl==0.4.7.
+std::string installing_lines(const std::string& text) {
+  std::string lines;
+  for (const std::string_view line : lines_in(text)) {
+    if (line.find("==") != std::string_view::npos && line.find("install") != std::string_view::npos)
+      lines += line;
+    lines += '\n';
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::optional<FoundRelease> release_in(std::string_view text, const std::string& package) {
@@ -94,6 +105,13 @@ std::optional<FoundRelease> release_around(const SourceQuestion& question,
   constexpr int most_folders = 4;
   constexpr std::uintmax_t most_bytes = 4 << 20;
   std::error_code failed;
+  if (fs::is_regular_file(question.file, failed) &&
+      fs::file_size(question.file, failed) <= most_bytes) {
+    const std::string own = installing_lines(read_text(question.file));
+    for (const std::string& package : packages)
+      if (auto found = release_in(own, package))
+        return FoundRelease{found->release, fmt::format("installed in line {}", found->where)};
+  }
   fs::path folder = fs::path(question.file).parent_path();
   for (int up = 0; up < most_folders; ++up, folder = folder.parent_path()) {
     for (const char* name : files) {

@@ -223,6 +223,12 @@ std::optional<PythonValue> Evaluation::library_call(const std::string& name,
     if (asked.find("float") != std::string::npos) return told[1];
     return told.size() > 2 ? told[2] : unknown(fmt::format("getattr(..., {})", asked), asked);
   }
+  // The folder is called as the model is: of Hugging Face and of ModelScope.
+  if (last == "snapshot_download") {
+    for (const char* key : {"repo_id", "model_id"})
+      if (const PythonValue* there = keywords.at(key)) return *there;
+    if (!told.empty()) return told[0];
+  }
   if (name == "dict" && told.empty()) return keywords;
   if (name == "dict" && one && told[0].kind == Kind::table) return told[0];
   if (last == "DictConfig" || last == "SimpleNamespace" || last == "EasyDict" ||

@@ -219,6 +219,7 @@ std::optional<PythonValue> Evaluation::parameter(std::size_t scope, const std::s
   std::optional<PythonValue> found;
   for (auto call = first; call != end; ++call) {
     if (call->second.scope == scope || (reached && !counts(*call))) continue;
+    if (!holds(call->second.scope, call->second.guard, -1).value_or(true)) continue;
     auto said = told_by(call->second, name, index);
     if (!said && !place->standard.empty()) said = value({own.module, 0, -1}, place->standard);
     // Calls that nothing comes to say what only a run knows, or nothing.

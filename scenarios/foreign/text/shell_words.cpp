@@ -683,6 +683,20 @@ class ScriptReader {
     return word;
   }
 
+  // NAME=value before a shell's own words: of env, of docker's -e, and by the names that
+  // Singularity and Apptainer hand on.
+  void export_into_container(const ShellText& word) {
+    const auto sign =
+        std::ranges::find_if(word, [](const Letter& letter) { return letter.c == '='; });
+    if (sign == word.end()) return;
+    std::string name = plain({word.begin(), sign});
+    for (const std::string_view front : {"SINGULARITYENV_", "APPTAINERENV_"})
+      if (name.starts_with(front)) name.erase(0, front.size());
+    if (!is_shell_name(name)) return;
+    state().exported.insert(name);
+    memory_.assign(name, {{ShellText{sign + 1, word.end()}}, false});
+  }
+
   void record(const ShellNode& node, const std::vector<ShellText>& words,
               const std::vector<Assignment>& before) {
     // bash -c "..." has a script in its last word.
@@ -691,6 +705,7 @@ class ScriptReader {
       if ((shell == "bash" || shell == "sh" || shell.ends_with("/bash") ||
            shell.ends_with("/sh")) &&
           option.starts_with('-') && !option.starts_with("--") && option.ends_with('c')) {
+        for (std::size_t j = 0; j < i; ++j) export_into_container(words[j]);
         nested({words[i + 2]}, 0);
         return;
       }

@@ -56,6 +56,7 @@ class ConfigReader {
   }
 
   void read(const Table& root) {
+    of_model_ = root.has("model_type");
     for (const std::string& key : root.keys()) {
       if (key == "_wandb" || !root.is_mapping(key)) continue;
       const Table entry = root.table(key);
@@ -89,6 +90,7 @@ class ConfigReader {
     constexpr std::string_view length_of_answers = "20";
     if (!known_.contains(key) && key != "_name_or_path" && key != "base_model_name_or_path") return;
     if (is_nothing(value) || (key == "max_length" && value == length_of_answers)) return;
+    if (key == "seq_length" && of_model_) return;  // where Bloom's positions end
     if (key == "_name_or_path" || key == "base_model_name_or_path") {
       path_ = value;
       path_line_ = line;
@@ -123,6 +125,7 @@ class ConfigReader {
   std::set<std::string> known_{};  // of arguments that mean something
   std::string path_{};
   int path_line_ = 0;
+  bool of_model_ = false;  // a model's own settings are among them
 };
 
 // A module of a package that is installed: ".../site-packages/axolotl/cli/train.py".

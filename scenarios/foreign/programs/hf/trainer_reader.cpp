@@ -128,8 +128,12 @@ std::int64_t TrainerReader::usual_length() const {
 void TrainerReader::read_sharding() {
   const std::string deepspeed = source_.text("deepspeed"), fsdp = source_.text("fsdp");
   std::int64_t threads = 0;
-  if (accelerate_) {
-    if (!deepspeed.empty() || !fsdp.empty())
+  // training_args.py of transformers @v4.57.6, __post_init__: its own deepspeed comes first.
+  const bool own = !deepspeed.empty() || source_.root().is_mapping("deepspeed");
+  if (accelerate_ && own)
+    source_.note("deepspeed of the arguments decides on the sharding, not the file of Accelerate");
+  if (accelerate_ && !own) {
+    if (!fsdp.empty())
       source_.note("the file of Accelerate decides on the sharding, not the arguments");
     const AcceleratePut put = put_accelerate(source_, *accelerate_);
     sharding_ = put.sharding;
@@ -139,7 +143,8 @@ void TrainerReader::read_sharding() {
     sharding_ = put_deepspeed_file(source_, "deepspeed_config", named);
   } else if (source_.root().is_mapping("deepspeed")) {
     sharding_ = put_deepspeed_block();
-  } else if (in_small_letters(deepspeed) == "true") {
+  } else if (in_small_letters(deepspeed) == "true" ||
+             (deepspeed.empty() && fsdp.empty() && source_.says("zero_stage"))) {
     sharding_ = put_switched_deepspeed();
   } else if (!deepspeed.empty() && !fsdp.empty()) {
     source_.problem("deepspeed", "stands beside fsdp: the trainer takes one of them");
@@ -163,7 +168,8 @@ void TrainerReader::read_sharding() {
   put_optimizer(source_, "optim", optimizer, sharding_);
   put_host_threads(source_, sharding_, threads);
   const bool whole = put_types(source_, program_.plain && !sharding_.sharded && !accelerate_);
-  if (!sharding_.sharded && !switched_ && !whole) read_loaded();
+  const bool as_loaded = !sharding_.sharded || source_.on("shards_as_loaded");
+  if (as_loaded && !switched_ && !whole) read_loaded();
 }
 
 void TrainerReader::read_checkpointing(std::string_view key, bool full) {
@@ -205,8 +211,8 @@ void TrainerReader::read_loaded() {
   put_loaded(source_, (adapters ? few_bits : half) ? Loaded::in_16_bits : Loaded::in_32_bits,
              adapters ? "load_in_4bit" : key);
   const bool few = source_.on("load_in_4bit") || source_.on("load_in_8bit");
-  const bool wide =
-      source_.says(prepares_key) && few ? frozen_in_32_bits(!said.empty() && !half) : !half;
+  const bool wide = source_.says(prepares_key) && few ? frozen_in_32_bits(!said.empty() && !half)
+                                                      : !half || source_.on("casts_loaded");
   if (adapters && wide)
     source_.put("strategy.lora.frozen", "fp32",
                 source_.on(prepares_key) ? prepares_key : std::string_view(key));

@@ -38,6 +38,8 @@ Server server_of(MappedSource& source, const TrlGrpoWords& words) {
 // (vllm_device), 0.16 has nothing but a server.
 std::string mode_of(MappedSource& source, const TrlGrpoWords& words) {
   const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
+  // unsloth/models/rl.py: the engine that was loaded with the model answers.
+  if (source.root().has("unsloth") && !source.says(trl("vllm_mode"))) return "colocate";
   std::string said = source.text(trl("vllm_mode"));
   if (!said.empty()) return said;
   bool apart = false;

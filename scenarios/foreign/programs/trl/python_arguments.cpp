@@ -232,7 +232,8 @@ std::vector<PythonCall> PythonArguments::live_calls() {
       call.name.replace(call.name.size() - last.size(), last.size(), alias->second);
   }
   const auto puts_adapters_on = [](const PythonCall& call) {
-    return last_part_of(call.name) == "get_peft_model" ||
+    const std::string last = last_part_of(call.name);
+    return last == "get_peft_model" || last.starts_with("PeftModelFor") ||
            keyword_of(call, "peft_config") != nullptr;
   };
   adapters_off_ = std::ranges::any_of(calls, puts_adapters_on);
@@ -270,6 +271,10 @@ void PythonArguments::add_calls() {
   if (trainer_.empty()) add_loop(calls);
   if (trainer_.empty() && unread_) throw UserError({*unread_});
   if (trainer_.empty()) return;
+  // The trainer takes the optimizer that it is handed, whatever its settings say.
+  for (const PythonCall& call : calls)
+    if (handed_optimizer_ && words_.table("loop_optimizers").has(last_part_of(call.name)))
+      add_optimizer(call);
   add_settings_classes();
   // Settings of transformers handed to a trainer of TRL keep their own defaults.
   if (of_transformers_ && known_.starts_with("SFT"))
@@ -299,8 +304,11 @@ void PythonArguments::add(const PythonCall& call) {
     const PythonTokens* said = keyword_of(call, "use_gradient_checkpointing");
     const bool off = said != nullptr && said->size() == 1 && said->front().text == "False";
     if (!off) put_text("checkpointing_enabled", "true", line_of(call, call.line));
-    if (name.starts_with("prepare_model_for_"))
+    if (name.starts_with("prepare_model_for_")) {
       put_text("prepares_for_kbit", "true", line_of(call, call.line));
+      if (holds_at(file_, call.scope, call.guard).value_or(false))
+        put_text("casts_loaded", "true", line_of(call, call.line));
+    }
     return;
   }
   if (name == "parse_json_file" || name == "parse_yaml_file") return add_parsed_file(call);
@@ -455,6 +463,11 @@ void PythonArguments::add_model(const PythonCall& call) {
                     .guard = call.guard},
                    "");
   }
+  // unsloth/models/loader.py: load_in_4bit = True, where no other way is said.
+  const auto says = [&](const char* key) { return seen_.contains(key); };
+  if (fast && !says("load_in_4bit") && !says("load_in_8bit") && !says("load_in_16bit") &&
+      !says("load_in_fp8") && !says("full_finetuning"))
+    put_text("load_in_4bit", "true", line_of(call, call.line));
   if (name == "CrossEncoder") put_text("num_labels", "1", line_of(call, call.line));
 }
 
@@ -512,6 +525,10 @@ void PythonArguments::add_trainer(const PythonCall& call) {
   if (!call.positional.empty()) add_named(call.positional.front(), call.line);
   for (const auto& keyword : call.keywords) {
     if (keyword.name == "model") add_named(keyword.value, keyword.line);
+    if (keyword.name == "optimizers" && !seen_.contains("optim")) handed_optimizer_ = true;
+    // Unsloth's own trainers take it whatever the release.
+    if (keyword.name == "tokenizer" && !seen_.contains("unsloth"))
+      put_text("trainer_tokenizer", "true", line_of(call, keyword.line));
     if (holds(own, keyword.name)) add_value(keyword.name, keyword.value, call, keyword.line);
     if (keyword.name.empty()) add_items(call, keyword, "", own);
   }

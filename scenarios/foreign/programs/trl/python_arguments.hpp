@@ -34,6 +34,7 @@ class PythonArguments {
   int trainer_line() const { return trainer_line_; }
   bool is_loop() const { return loop_; }
   std::int64_t devices() const { return devices_; }
+  bool shards() const { return shards_; }
 
  private:
   using Kind = PythonValue::Kind;
@@ -53,12 +54,13 @@ class PythonArguments {
   void add_settings_classes();
   void add_fit(const std::vector<PythonCall>& calls);
   void add_loop(const std::vector<PythonCall>& calls);
-  void add_named(const std::string& key, std::string_view names);
+  void add_named(const std::string& key, std::string_view names, const PythonPlace& step);
   void refuse_reinforcement(const PythonCall& backward) const;
   void add_micro_batches(const std::vector<PythonCall>& calls);
   void add_optimizer(const PythonCall& call);
   void add_loader(const PythonCall& call);
   void add_lightning(const PythonCall& call);
+  void add_autocast(const PythonCall& call);
   void add_deepspeed(const PythonValue& settings, int line);
   void add_cut(const std::vector<PythonCall>& calls);
   PythonValue longest_told(const std::vector<PythonCall>& calls, int& line) const;
@@ -87,7 +89,7 @@ class PythonArguments {
   int trainer_line_ = 0;
   std::int64_t devices_ = 0;
   bool model_ = false, settings_ = false, loop_ = false, finds_matrices_ = false,
-       of_transformers_ = false, adapters_off_ = false;
+       of_transformers_ = false, adapters_off_ = false, handed_optimizer_ = false, shards_ = false;
   std::optional<Problem> unread_{};  // of a trainer that nothing is known of
 };
 

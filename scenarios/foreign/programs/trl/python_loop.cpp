@@ -21,6 +21,11 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
     });
   };
   const auto backward = calls_any({"backward"});
+  if (const auto pipe = calls_any({"PipelineModule"}); pipe != calls.end())
+    throw UserError({{question_.file, line_of(*pipe, pipe->line), "",
+                      "cuts its model into stages of DeepSpeed's pipeline, and such programs are "
+                      "not read: a file of Megatron or TorchTitan with the same model says "
+                      "pipeline stages"}});
   const auto lightning =
       std::ranges::find_if(calls, [&](const PythonCall& call) { return is_lightning(call); });
   if (backward == calls.end() && lightning == calls.end()) return;
@@ -56,13 +61,33 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
       if (name == "FullyShardedDataParallelPlugin" &&
           value_of(file_, place_of(call), *again).number != 0)
         put_text("checkpointing_enabled", "true", line_of(call, call.line));
-    if (name == "FullyShardedDataParallel" || name == "FSDP" || name == "fully_shard")
+    if (name == "FullyShardedDataParallel" || name == "FSDP" || name == "fully_shard") {
       put_text("fsdp", "full_shard", line_of(call, call.line));
-    if (name == "autocast") put_text("bf16", "true", line_of(call, call.line));
+      put_text("shards_as_loaded", "true", line_of(call, call.line));
+      shards_ = true;
+    }
+    if (name == "autocast" || name == "MixedPrecision" || name == "MixedPrecisionPolicy")
+      add_autocast(call);
+    if (call.name == "torch.compile" && !call.positional.empty())
+      put_text("torch_compile", "true", line_of(call, call.line));
+    if (name == "ScalingConfig")  // of Ray Train
+      if (const PythonTokens* workers = keyword_of(call, "num_workers"))
+        if (const PythonValue said = value_of(file_, place_of(call), *workers); said.number >= 1)
+          devices_ = static_cast<std::int64_t>(said.number);
   }
-  add_named("per_device_train_batch_size", "rows_names");
-  add_named("gradient_accumulation_steps", "accumulation_names");
-  add_named("num_train_epochs", "epoch_names");
+  const PythonPlace step = backward == calls.end() ? PythonPlace{0, 0, -1} : place_of(*backward);
+  add_named("per_device_train_batch_size", "rows_names", step);
+  add_named("gradient_accumulation_steps", "accumulation_names", step);
+  add_named("num_train_epochs", "epoch_names", step);
+}
+
+// PyTorch's own way to multiply in 16 bits, of CUDA and of FSDP.
+void PythonArguments::add_autocast(const PythonCall& call) {
+  const PythonTokens* type = keyword_of(call, "dtype");
+  if (type == nullptr) type = keyword_of(call, "param_dtype");
+  const bool narrow = type != nullptr && !type->empty() &&
+                      (type->back().text == "float16" || type->back().text == "half");
+  put_text(narrow ? "fp16" : "bf16", "true", line_of(call, call.line));
 }
 
 // sentence_transformers/fit_mixin.py: model.fit(train_objectives=[(loader, loss)]) runs the
@@ -106,7 +131,8 @@ void PythonArguments::refuse_reinforcement(const PythonCall& backward) const {
 }
 
 // Takes what a variable of one of these names says, or an argument. Those of a step a run looks at.
-void PythonArguments::add_named(const std::string& key, std::string_view names) {
+void PythonArguments::add_named(const std::string& key, std::string_view names,
+                                const PythonPlace& step) {
   const auto is_used = [&](const std::string& name) {
     for (std::size_t scope = 0; scope < file_.scopes.size(); ++scope)
       for (const PythonStatement& statement : file_.scopes[scope].statements)
@@ -119,8 +145,9 @@ void PythonArguments::add_named(const std::string& key, std::string_view names) 
     const PythonValue value = value_of(
         file_, {0, 0, -1},
         {{PythonKind::name, "args", 0}, {PythonKind::sign, ".", 0}, {PythonKind::name, name, 0}});
-    const PythonValue plain = value_of(file_, {0, 0, -1}, {{PythonKind::name, name, 0}});
-    for (const PythonValue* each : {&value, &plain})
+    const PythonValue plain = value_of(file_, {0, 0, -1}, {{PythonKind::name, name, 0}}),
+                      told = value_of(file_, step, {{PythonKind::name, name, 0}});
+    for (const PythonValue* each : {&value, &plain, &told})
       if (each->kind == Kind::number) put(key, *each, trainer_line_);
   }
 }
@@ -275,6 +302,10 @@ void PythonArguments::add_cut(const std::vector<PythonCall>& calls) {
     if (cut == nullptr || keyword_of(call, "truncation") == nullptr) continue;
     take(value_of(file_, place_of(call), *cut), line_of(call, call.line));
   }
+  for (const PythonCall& call : calls)
+    if (const PythonTokens* own = keyword_of(call, "model_max_length"))
+      if (longest.kind != Kind::number && call.name.find("Tokenizer") != std::string::npos)
+        take(value_of(file_, place_of(call), *own), line_of(call, call.line));
   if (longest.kind != Kind::number) longest = longest_told(calls, line);
   for (std::size_t i = 0; i < file_.scopes.size() && longest.kind != Kind::number; ++i)
     for (const PythonAssignment& each : file_.scopes[i].assignments)

@@ -143,6 +143,12 @@ std::optional<PythonTraining> read_python_training(std::string_view text,
   if (!own && !question.processes) own = launch_in_text(file, question);
   file.processes = processes_of(question, own);
   add_parsed_arguments(file);
+  for (const auto& [name, words] : question.lists) {
+    PythonValue list{.kind = PythonValue::Kind::list};
+    for (const std::string& word : words)
+      list.items.push_back({.kind = PythonValue::Kind::text, .text = word});
+    file.parsed.insert_or_assign(name, std::move(list));
+  }
   const Document facts = import_facts(question.data, "programs/trl/trl");
   const Table words = facts.root().table("python");
   const Table fields = words.table("known_fields");
@@ -156,7 +162,7 @@ std::optional<PythonTraining> read_python_training(std::string_view text,
   arguments.add_calls();
   if (arguments.trainer().empty()) return std::nullopt;
   Launch launch;
-  launch.alone = true;
+  launch.alone = !arguments.shards();
   if (own) launch = std::move(*own);
   launch.program = program_name(arguments);
   launch.line = arguments.trainer_line();

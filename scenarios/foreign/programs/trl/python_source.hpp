@@ -26,12 +26,13 @@ struct PythonTraining {
 struct PythonQuestion {
   Catalogue data;
   std::string file;
-  std::map<std::string, std::string> environment{};  // os.environ, as a script sets it
-  std::map<std::string, std::string> given{};        // names that are set from outside
-  int first_line = 1;                                // of the text, in the file
-  std::map<std::string, std::string> said{};         // arguments that it is started with
-  std::map<std::string, PythonValue> unsaid{};       // of these, what only a run of that knows
-  std::optional<std::int64_t> processes{};           // that a script starts
+  std::map<std::string, std::string> environment{};         // os.environ, as a script sets it
+  std::map<std::string, std::string> given{};               // names that are set from outside
+  int first_line = 1;                                       // of the text, in the file
+  std::map<std::string, std::string> said{};                // arguments that it is started with
+  std::map<std::string, std::vector<std::string>> lists{};  // of these, those of several words
+  std::map<std::string, PythonValue> unsaid{};  // of these, what only a run of that knows
+  std::optional<std::int64_t> processes{};      // that a script starts
   std::vector<std::string> counts{};  // keys of the trainer; empty: all that is said may be one
   std::string near{};  // the file that modules and settings lie beside; empty: none are read
 };

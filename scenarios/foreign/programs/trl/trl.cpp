@@ -268,10 +268,13 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
   reader.read_sharding();
   // TRL has it on unless it is told otherwise, the trainer below it off.
   const std::string of_unsloth = checkpoints_as_unsloth(words);
+  const bool few_bits = words.on("load_in_4bit") || words.on("load_in_8bit");
+  const bool by_trainer = words.on("checkpoints_beside_bits") && few_bits && !method.plain &&
+                          words.text("prepares_for_kbit") == "trainer";
   reader.read_checkpointing("gradient_checkpointing",
                             words.on("gradient_checkpointing", !method.plain) ||
                                 words.on("checkpointing_enabled") || is_yes(of_unsloth) ||
-                                of_unsloth == "unsloth");
+                                of_unsloth == "unsloth" || by_trainer);
   const bool loop = question.launch != nullptr && question.launch->program == own_loop;
   if (!grpo && !loop) reader.read_saves();
   read_trl_kernels(reader, liger, method.plain);

@@ -356,4 +356,182 @@ TEST_CASE("images that a notebook keeps are no words of it", "[scenarios][source
   CHECK_THAT(own.refusal("a.ipynb"), Contains("is a Jupyter notebook"));
 }
 
+TEST_CASE("a notebook or a program tells its release", "[scenarios][sources][releases]") {
+  const Repository own;
+  const std::string bits = "model = " + loaded +
+                           ", quantization_config=BitsAndBytesConfig(load_in_4bit=True))\n",
+                    trains = "t = SFTTrainer(model=model, peft_config=LoraConfig(r=8), ",
+                    end = trains + "args=SFTConfig(bf16=True))\n";
+  const auto with = [&](const std::string& release) {
+    own.with("a.py", "os.system('pip install trl==" + release + "')\n" + bits + end);
+    return own.read("a.py");
+  };
+  CHECK(value_at(with("0.12.1"), "releases.trl") == "0.12.1");
+  // Before 0.7.3 the trainer had it on beside few bits, whatever its settings were.
+  CHECK(value_at(with("0.4.7"), "strategy.checkpointing") == "full");
+  CHECK(value_at(with("0.7.3"), "strategy.checkpointing") == "none");
+  // A tokenizer that is handed under its old name is of a release before 0.16.
+  own.with("d.py", bits + trains + "tokenizer=tok, args=SFTConfig(bf16=True))\n");
+  CHECK(value_at(own.read("d.py"), "releases.trl") == "0.15.2");
+  own.with("e.py", bits + trains + "processing_class=tok, args=SFTConfig(bf16=True))\n");
+  CHECK(value_at(own.read("e.py"), "releases.trl").empty());
+}
+
+TEST_CASE("Unsloth's defaults: 4 bits, and an engine that shares the GPU", "[scenarios][sources]") {
+  const Repository own;
+  const auto program = [&](const std::string& more) {
+    own.with("a.py", "m, t = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-7B'" + more +
+                         ")\nm = FastLanguageModel.get_peft_model(m, r=16)\n"
+                         "t = SFTTrainer(model=m, args=SFTConfig(bf16=True))\n");
+    return lora_of(own.read("a.py"), "quantised");
+  };
+  CHECK(program("") == "nf4");
+  CHECK(program(", load_in_4bit=False").empty());
+  CHECK(program(", load_in_16bit=True").empty());
+  own.with("g.py",
+           "m, t = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-1.5B', fast_inference=True)\n"
+           "m = FastLanguageModel.get_peft_model(m, r=16)\n"
+           "t = GRPOTrainer(model=m, args=GRPOConfig(use_vllm=True, num_generations=4,\n"
+           "  max_prompt_length=256, max_completion_length=256))\n");
+  const Translation grpo = own.read("g.py", {{"releases.trl", "0.19.1"}});
+  CHECK(value_at(grpo, "job.layout") == "colocated");
+  CHECK(value_at(grpo, "cluster.gpus_per_node") == "1");
+}
+
+TEST_CASE("loops shard as they load, and count the GPUs that they ask for",
+          "[scenarios][sources]") {
+  const Repository own;
+  const auto loop = [](const std::string& type, const std::string& wrap) {
+    return "model = " + loaded + ", torch_dtype=torch." + type + ")\n" + wrap +
+           "loader = DataLoader(data, batch_size=2)\nopt = torch.optim.AdamW(model.parameters())\n"
+           "for batch in loader:\n    loss = model(**batch).loss / acc_steps\n"
+           "    loss.backward()\n";
+  };
+  const std::string wrap =
+      "policy = MixedPrecision(param_dtype=torch.bfloat16)\nmodel = torch.compile(model)\n"
+      "model = FSDP(model, mixed_precision=policy)\nacc_steps = 4\n";
+  own.with("a.py", loop("bfloat16", wrap));
+  const Translation half = own.read("a.py");
+  CHECK(value_at(half, "strategy.zero") == "fsdp");
+  CHECK(value_at(half, "strategy.master_weights") == "false");
+  CHECK(value_at(half, "strategy.compile") == "true");
+  CHECK(value_at(half, "job.gradient_accumulation") == "4");
+  CHECK(value_at(half, "cluster.gpus_per_node").empty());  // sharding is for several
+  own.with("b.py", loop("float32", wrap));
+  CHECK(value_at(own.read("b.py"), "strategy.master_weights") == "true");
+  own.with("c.py", loop("float32",
+                        "acc_steps = 1\nwith torch.autocast('cuda', dtype=torch.float16):\n"
+                        "    pass\n"));
+  CHECK(value_at(own.read("c.py"), "strategy.precision") == "fp16");
+  own.with("d.py", loop("bfloat16", "acc_steps = 1\n") +
+                       "t = TorchTrainer(train, scaling_config=ScalingConfig(num_workers=4))\n");
+  CHECK(value_at(own.read("d.py"), "cluster.gpus_per_node") == "4");
+  own.with("e.py", "pipe = PipelineModule(layers=layers, num_stages=2)\nmodel = " + loaded +
+                       ")\nengine, _, _, _ = deepspeed.initialize(model=pipe)\n"
+                       "engine.train_batch(data)\n");
+  CHECK_THAT(own.refusal("e.py"), Contains("stages of DeepSpeed's pipeline"));
+}
+
+TEST_CASE("a step's own batches are what its function is told", "[scenarios][sources]") {
+  const Repository own;
+  own.with("steps.py",
+           "def stage(model, data, batch_size, grad_accum):\n"
+           "    loader = DataLoader(data, batch_size=batch_size)\n"
+           "    opt = torch.optim.AdamW(model.parameters())\n    for batch in loader:\n"
+           "        (model(**batch).loss / grad_accum).backward()\n"
+           "if __name__ == '__main__':\n    stage(model, data, batch_size=9, grad_accum=9)\n");
+  own.with("train.py", "from steps import stage\nmodel = " + loaded +
+                           ", torch_dtype=torch.bfloat16)\n"
+                           "stage(model, data, batch_size=2, grad_accum=8)\n");
+  const Translation read = own.read("train.py");
+  CHECK(value_at(read, "job.micro_batch") == "2");
+  CHECK(value_at(read, "job.gradient_accumulation") == "8");
+}
+
+TEST_CASE("what a trainer is handed counts", "[scenarios][sources]") {
+  const Repository own;
+  const std::string model = "model = " + loaded + ", torch_dtype=torch.bfloat16)\n",
+                    trains = "t = Trainer(model=model, args=TrainingArguments(bf16=True)";
+  own.with("a.py", model + "opt = bnb.optim.Adam8bit(model.parameters(), lr=5e-5)\n" + trains +
+                       ", optimizers=(opt, None))\n");
+  CHECK(value_at(own.read("a.py"), "strategy.optimizer") == "adamw_8bit");
+  own.with("b.py", model +
+                       "def other():\n    return SFTTrainer(model=model, peft_config=config)\n"
+                       "config = LoraConfig(r=4)\nmodel = PeftModelForCausalLM(model, config)\n" +
+                       trains + ")\n");
+  CHECK(lora_of(own.read("b.py"), "rank") == "4");
+  // peft casts all of a model that is in 16 bits, whatever bits it has.
+  own.with("c.py", model +
+                       "model = prepare_model_for_kbit_training(model)\n"
+                       "model = get_peft_model(model, LoraConfig(r=4))\n" +
+                       trains + ")\n");
+  CHECK(lora_of(own.read("c.py"), "frozen") == "fp32");
+  own.with("d.py",
+           "@dataclass\nclass Own:\n    matrices: Optional[List[str]] = None\n"
+           "    def __post_init__(self):\n        if self.matrices is None:\n"
+           "            self.matrices = ['q_proj']\n"
+           "own = HfArgumentParser(Own).parse_args_into_dataclasses()[0]\n" +
+               model +
+               "model = get_peft_model(model, LoraConfig(r=4, target_modules=own.matrices))\n" +
+               trains + ")\n");
+  own.with("d.sh", "python d.py --matrices q_proj k_proj up_proj --bf16\n");
+  CHECK(lora_of(own.read("d.sh"), "modules") == "[q_proj, k_proj, up_proj]");
+  own.with("e.py",
+           "folder = snapshot_download('Qwen/Qwen2.5-1.5B', cache_dir='./')\n"
+           "tok = AutoTokenizer.from_pretrained(folder, model_max_length=384)\n"
+           "model = AutoModelForCausalLM.from_pretrained(folder)\n" +
+               trains + ")\n");
+  CHECK(value_at(own.read("e.py"), "model") == "\"qwen2.5-1.5b\"");
+  CHECK(value_at(own.read("e.py"), "job.sequence") == "384");
+}
+
+TEST_CASE("containers are told their environment, and old files of Accelerate their backend",
+          "[scenarios][sources]") {
+  const Repository own;
+  own.with("t.py",
+           "model = AutoModelForCausalLM.from_pretrained(os.environ.get('MODEL_ID', "
+           "'Qwen/Qwen2.5-7B'))\n"
+           "t = Trainer(model=model, args=TrainingArguments(bf16=True))\n");
+  own.with("a.sh",
+           "ID=Qwen/Qwen2.5-0.5B\nALL=(\"SINGULARITYENV_MODEL_ID=$ID\")\n"
+           "env \"${ALL[@]}\" singularity exec own.sif bash -lc \"python t.py\"\n");
+  CHECK(value_at(own.read("a.sh"), "model") == "\"qwen2.5-0.5b\"");
+  own.with("old.yaml",
+           "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\n"
+           "dynamo_backend: 'NO'\nnum_machines: 1\nnum_processes: 2\n");
+  own.with("b.sh", "accelerate launch --config_file old.yaml t.py\n");
+  CHECK(value_at(own.read("b.sh"), "cluster.gpus_per_node") == "2");
+  // What the trainer itself is told of DeepSpeed stands over the file of Accelerate.
+  own.with("z.json", "{\"zero_optimization\": {\"stage\": 3}}");
+  own.with("c.sh",
+           "accelerate launch --config_file old.yaml run.py --model_name_or_path Qwen/Qwen2.5-7B "
+           "--deepspeed z.json --per_device_train_batch_size 2 --bf16 True\n");
+  CHECK(value_at(own.read("c.sh"), "strategy.zero") == "3");
+  CHECK(value_at(own.read("c.sh"), "cluster.gpus_per_node") == "2");
+}
+
+TEST_CASE("packages that are run are programs of their own", "[scenarios][sources]") {
+  const Repository own;
+  own.with("pack/tune/__main__.py", "from pack.tune.main import main\nmain()\n")
+      .with("pack/tune/main.py", "def main():\n    model = " + loaded +
+                                     ")\n    Trainer(model=model, "
+                                     "args=TrainingArguments(bf16=True, max_steps=7))\n");
+  own.with("a.sh", "deepspeed --num_gpus 4 --module pack.tune --per_device_train_batch_size 3\n");
+  CHECK(value_at(own.read("a.sh"), "job.micro_batch") == "3");
+  CHECK(value_at(own.read("a.sh"), "job.optimizer_steps") == "7");
+  own.with("b.sh",
+           "deepspeed --num_gpus 4 --module else.where --log_type wandb --zero_stage 3 "
+           "--model_name_or_path Qwen/Qwen2.5-7B --bf16 True\n");
+  CHECK(value_at(own.read("b.sh"), "strategy.zero") == "3");
+}
+
+TEST_CASE("what a notebook shows is no word of it", "[scenarios][sources]") {
+  const Repository own;
+  own.with("a.ipynb",
+           "{\"cells\": [{\"cell_type\": \"code\",\n\"outputs\": [\n{\"text\": "
+           "[\"StableDiffusion3Pipeline sd3\"]}],\n\"source\": [\"x = 1\"]}], "
+           "\"metadata\": {}}\n");
+  CHECK_THAT(own.refusal("a.ipynb"), Contains("is a Jupyter notebook"));
+}
+
 }  // namespace stepsim

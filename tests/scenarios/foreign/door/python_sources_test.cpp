@@ -485,6 +485,9 @@ TEST_CASE("models that stand in are of the kind that the file says", "[scenarios
   CHECK_THAT(value_at(own.read("a.yml"), "model"), Contains("llama"));
   own.with("b.yml", "sequence_len: 512\nmicro_batch_size: 1\nbase_model: own/Crane-VL-A3B\n");
   CHECK_THAT(value_at(own.read("b.yml"), "model"), Contains("a3b"));
+  // A model that sees stands in for none that does not, however near its size is.
+  own.with("d.yml", "sequence_len: 512\nmicro_batch_size: 1\nbase_model: own/crane-2.1b\n");
+  CHECK(value_at(own.read("d.yml"), "model").find("vl") == std::string::npos);
   // A folder that is called as a model of the catalogue is none of it.
   own.with("qwen2.5-7b/notes.txt", "x").with("c.yml", rows + "x: 1\n");
 }

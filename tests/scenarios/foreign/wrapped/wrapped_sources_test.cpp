@@ -243,6 +243,13 @@ TEST_CASE("records of runs", "[scenarios][sources][wrapped]") {
               "v_proj]\n");
   CHECK(value_at(config, "job.sequence") == "2048");
   CHECK(value_at(config, "job.micro_batch") == "4");
+  // Bloom's positions end at seq_length; no row is that long for it.
+  const Translation bloom =
+      read_as("config.yaml",
+              "wandb_version: 1\n\n_name_or_path:\n  value: Qwen/Qwen2.5-7B\nmodel_type:\n"
+              "  value: bloom\nseq_length:\n  value: 4096\nper_device_train_batch_size:\n"
+              "  value: 4\n");
+  CHECK(value_at(bloom, "job.sequence") == "1024");
   CHECK(value_at(config, "strategy.lora.rank") == "32");
   CHECK(why_machine(config).starts_with("h100-8; the run names NVIDIA H100 80GB HBM3"));
   const Translation metadata =
