@@ -99,6 +99,10 @@ constexpr std::array cluster_keys{
     whole<&ClusterChoice::gpus>("gpus_per_node", 1, 1024, "the first of each node take part")
         .otherwise("all")
         .example("8"),
+    whole<&ClusterChoice::cores>("cores", 1, 100000,
+                                 "of each host that the job has: what bounds an update there")
+        .otherwise("all of the host's")
+        .example("16"),
     // Read with the names of the entries, as nodes and gpus_per_node follow from it.
     Key<ClusterChoice>{
         .facts = {.name = "gpus",

@@ -136,6 +136,11 @@ constexpr std::array save_keys{
         .example("500"),
     flag<&Job::save, &Saving::weights>("weights",
                                        "the model in one piece, gathered under zero 3 and fsdp"),
+    word<&Job::save, &Saving::gathers>(
+        "gathers", saved_whole_names,
+        "where zero 3 and fsdp put it together, frozen parts as well. host: module by module in "
+        "the first rank's host memory; devices: each rank keeps all of it on its device; trained: "
+        "as host, what is trained alone"),
     flag<&Job::save, &Saving::states>("states", "fp32 copies and moments, by each GPU its own"),
     flag<&Job::save, &Saving::asynchronous>(
         "asynchronous",

@@ -334,6 +334,10 @@ constexpr std::array moe_keys{
         "capacity_factor", 0, 100,
         "tutel, deepspeed: slots per routed token; 0: as many as the busiest expert needs")
         .when([](const Strategy& s) { return has_slots(s.experts.kernel); }),
+    number<&Strategy::experts, &ExpertStrategy::drops_above>(
+        "drops_above", 0, 100,
+        "grouped: times the mean of all experts; tokens beyond that are dropped; 0: none is")
+        .when([](const Strategy& s) { return s.experts.kernel == MoeKernel::grouped; }),
     word<&Strategy::experts, &ExpertStrategy::layout>(
         "layout", expert_layout_names,
         "how experts are stored: model: as the model's code does; separate: three matrices each; "
