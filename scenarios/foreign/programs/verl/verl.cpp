@@ -400,6 +400,7 @@ bool read_own_defaults(MappedSource& source, const std::string& name) {
 
 Translation translate_verl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "verl", "programs/verl/verl");
+  source.take_releases({"verl"});
   const std::string settings = source.text("config-name");
   const bool old = read_own_defaults(source, settings);
   source.text("config-path");

@@ -119,6 +119,21 @@ TEST_CASE("verl's generation trains nothing, and a fork's samples are counted",
   CHECK_THROWS_WITH(of_script("main_generation"), Contains("is no training of"));
 }
 
+TEST_CASE("engines of verl's releases run with CUDA graphs, or without", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("own.sh");
+  const auto eager = [&](const std::string& release, const std::string& more) {
+    std::ofstream(file) << "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8 "
+                           "actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B "
+                        << more << "\n";
+    const std::vector<Setting> settings{{"releases.verl", release}};
+    return value_at(translate_source(data, file, settings).value(), "job.vllm_enforce_eager");
+  };
+  CHECK(eager("0.5", "") == "true");
+  CHECK(eager("0.6", "") == "false");
+  CHECK(eager("0.5", "actor_rollout_ref.rollout.enforce_eager=False") == "False");
+}
+
 TEST_CASE("types and divided experts of verl's learners", "[scenarios][sources]") {
   const auto read = [](const std::string& more) {
     const TemporaryFolder folder;
