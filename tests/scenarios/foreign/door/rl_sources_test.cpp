@@ -119,6 +119,23 @@ TEST_CASE("verl's generation trains nothing, and a fork's samples are counted",
   CHECK_THROWS_WITH(of_script("main_generation"), Contains("is no training of"));
 }
 
+TEST_CASE("a script may write its DeepSpeed file itself", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("own.sh");
+  const auto read = [&](const std::string& json) {
+    std::ofstream(file) << "cat > ds.json <<EOF\n"
+                        << json
+                        << "\nEOF\nllamafactory-cli train --stage sft --finetuning_type full "
+                           "--model_name_or_path Qwen/Qwen2.5-7B --deepspeed ds.json\n";
+    return translate_source(data, file, {}).value();
+  };
+  const Translation whole = read("{\"zero_optimization\": {\n  \"stage\": \"3\",  // all\n"
+                                 "  \"offload_optimizer\": {\"device\": \"cpu\"}}}");
+  CHECK(value_at(whole, "strategy.zero") == "3");
+  CHECK(value_at(whole, "strategy.offload.optimizer") == "cpu");
+  CHECK_THROWS_WITH(read("{\n\"zero_optimization\": [\n}"), Contains("own.sh:"));
+}
+
 TEST_CASE("engines of verl's releases run with CUDA graphs, or without", "[scenarios][sources]") {
   const TemporaryFolder folder;
   const std::string file = folder.file("own.sh");
