@@ -149,6 +149,12 @@ TEST_CASE("engines of verl's releases run with CUDA graphs, or without", "[scena
   CHECK(eager("0.5", "") == "true");
   CHECK(eager("0.6", "") == "false");
   CHECK(eager("0.5", "actor_rollout_ref.rollout.enforce_eager=False") == "False");
+  std::ofstream(file) << "export VLLM_ATTENTION_BACKEND=XFORMERS\npython3 -m "
+                         "verl.trainer.main_ppo trainer.n_gpus_per_node=8 "
+                         "actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B\n";
+  const Translation old = translate_source(data, file, {}).value();
+  CHECK(value_at(old, "engine") == "vllm-v0");
+  CHECK(value_at(old, "job.vllm_enforce_eager") == "true");
 }
 
 TEST_CASE("types and divided experts of verl's learners", "[scenarios][sources]") {
