@@ -166,7 +166,8 @@ TEST_CASE("tokens beyond what an expert takes are dropped", "[workloads]") {
   CHECK(expert_flops(skewed) <= expert_flops(even) * (1 + 1e-12));
   even.strategy.experts.drops_above = 1;
   CHECK(kept_share(8, 0, 1) == 1);
-  CHECK_THAT(bytes_of(even, "all_to_all"), exactly(bytes_of(spread(Sharding::fsdp, 4), "all_to_all")));
+  CHECK_THAT(bytes_of(even, "all_to_all"),
+             exactly(bytes_of(spread(Sharding::fsdp, 4), "all_to_all")));
 }
 
 TEST_CASE("a padded batch is as long as the busiest expert needs", "[workloads]") {

@@ -198,8 +198,7 @@ void Saver::gather_weights() {
     const bool frozen = input.strategy.lora.rank > 0 && !unit.trained;
     if (frozen && place == SavedWhole::trained) continue;
     writer_.context.layer = visit.layer;
-    const double size =
-        (frozen ? writer_.number_bytes() : facts_.stored_bytes) * unit.elements();
+    const double size = (frozen ? writer_.number_bytes() : facts_.stored_bytes) * unit.elements();
     last = gather_module(unit, size);
     if (!on_devices) last = move(Plan::first_to_host, size, "copy_to_host");
     const double kept = on_devices ? size : size / ranks;

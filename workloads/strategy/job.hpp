@@ -52,8 +52,8 @@ inline constexpr std::array<std::string_view, 3> saved_whole_names{"host", "devi
 
 // This is written so that a job can go on later.
 struct Saving {
-  double every = 0;           // optimizer steps; 0: nothing is saved
-  bool weights = true;        // the model in one piece, as it is published
+  double every = 0;     // optimizer steps; 0: nothing is saved
+  bool weights = true;  // the model in one piece, as it is published
   SavedWhole gathers = SavedWhole::host;
   bool states = true;         // what the optimizer needs to go on
   bool asynchronous = false;  // training goes on once all is in host memory

@@ -129,8 +129,9 @@ TEST_CASE("a script may write its DeepSpeed file itself", "[scenarios][sources]"
                            "--model_name_or_path Qwen/Qwen2.5-7B --deepspeed ds.json\n";
     return translate_source(data, file, {}).value();
   };
-  const Translation whole = read("{\"zero_optimization\": {\n  \"stage\": \"3\",  // all\n"
-                                 "  \"offload_optimizer\": {\"device\": \"cpu\"}}}");
+  const Translation whole = read(
+      "{\"zero_optimization\": {\n  \"stage\": \"3\",  // all\n"
+      "  \"offload_optimizer\": {\"device\": \"cpu\"}}}");
   CHECK(value_at(whole, "strategy.zero") == "3");
   CHECK(value_at(whole, "strategy.offload.optimizer") == "cpu");
   CHECK_THROWS_WITH(read("{\n\"zero_optimization\": [\n}"), Contains("own.sh:"));
