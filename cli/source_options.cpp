@@ -65,7 +65,7 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   if (const auto gpus = count_of(options, "gpus", 1, most))
     settings.emplace_back("cluster.gpus", std::to_string(*gpus));
   add("host-memory", "cluster.host.dram_capacity");
-  add("cores", "cluster.host.cores");
+  add("cores", "cluster.cores");
   return settings;
 }
 

@@ -41,6 +41,12 @@ std::uint32_t take_last_count(std::string& text, char sign) {
   return count;
 }
 
+// Takes "8x " off the front, or ":8" off the end.
+std::uint32_t take_count(std::string& text) {
+  const std::uint32_t count = take_first_count(text);
+  return count > 0 ? count : take_last_count(text, ':');
+}
+
 // Makers, sockets and kinds of memory tell no two cards of the catalogue apart.
 bool says_nothing(std::string_view word) {
   constexpr std::array<std::string_view, 25> words{
@@ -112,8 +118,7 @@ std::string card_of(const Catalogue& data, const Words& words) {
 
 std::optional<CalledCard> card_called(const Catalogue& data, std::string_view said) {
   std::string text = in_small_letters(said);
-  std::uint32_t count = take_first_count(text);
-  if (count == 0) count = take_last_count(text, ':');
+  std::uint32_t count = take_count(text);
   std::string gpu = card_of(data, words_of(text));
   if (gpu.empty() && count == 0) {
     count = take_last_count(text, 'x');
@@ -159,9 +164,12 @@ std::string node_of_card(const Catalogue& data, const std::string& gpu, std::uin
 
 namespace {
 
-// Returns the node of a card that differs from another in its links alone: "A800-80G".
-std::string only_node(const Catalogue& data, std::string_view said) {
-  const Words words = words_of(in_small_letters(said));
+// Returns the node of a card that differs from another in its links alone, and how many of it are
+// asked for: "A800-80G:4".
+std::string only_node(const Catalogue& data, std::string_view said, std::uint32_t& count) {
+  std::string text = in_small_letters(said);
+  count = take_count(text);
+  const Words words = words_of(text);
   const Document document = table_of_words(data);
   return words.empty() ? "" : document.root().table("only_in").text_or(words.front(), "");
 }
@@ -172,9 +180,11 @@ void settle_machine(const Catalogue& data, std::uint32_t all, ClusterChoice& cho
   std::uint32_t each = 0;
   const bool entry = choice.name.empty() || is_on(data, node_shelf, choice.name) ||
                      is_on(data, cluster_shelf, choice.name);
-  if (const std::string only = entry ? "" : only_node(data, choice.name); !only.empty())
+  std::uint32_t count = 0;
+  if (const std::string only = entry ? "" : only_node(data, choice.name, count); !only.empty()) {
+    if (all == 0 && !choice.gpus) all = count;
     choice.name = only;
-  else if (const auto card = entry ? std::nullopt : card_called(data, choice.name)) {
+  } else if (const auto card = entry ? std::nullopt : card_called(data, choice.name)) {
     if (all == 0 && !choice.gpus) all = card->count;
     const std::uint32_t nodes = std::max(choice.nodes.value_or(1), 1u);
     const std::uint32_t wanted = choice.gpus.value_or(std::max(1u, all / nodes));

@@ -341,6 +341,7 @@ Cluster load_cluster(const Catalogue& data, const ClusterChoice& choice, const M
   prepare(node, draw, given, "node");
   cluster.node = read_node(node.root());
   node.finish();
+  if (choice.cores) cluster.node.host.cores = static_cast<int>(*choice.cores);
   const std::uint32_t present = cluster.node.count(PartKind::gpu);
   cluster.gpus_used = choice.gpus.value_or(machine && machine->of_gpus ? 1 : present);
   if (cluster.gpus_used == 0 || cluster.gpus_used > present)

@@ -106,6 +106,7 @@ struct ClusterChoice {
   std::string processor{};               // of each node; default: the cluster's or the node's own
   std::string platform{};                // a file of SimGrid's: its hosts are the nodes
   std::string placement{};               // "0-3,8": where the nodes stand; default: the first ones
+  std::optional<std::uint32_t> cores{};  // of each host that the job has; default: all of them
 };
 Cluster load_cluster(const Catalogue& data, const ClusterChoice& choice, const MaybeDraw& draw = {},
                      std::span<const GivenConstant> given = {});

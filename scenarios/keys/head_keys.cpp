@@ -54,6 +54,7 @@ constexpr std::array cluster_keys{
         .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.placement; }},
     entry_name<&ClusterChoice::processor>({.name = "processor"}),
     whole<&ClusterChoice::gpus>("gpus_per_node", 1, 1024),
+    whole<&ClusterChoice::cores>("cores", 1, 100000),
     // Read with the names of the entries, as nodes and gpus_per_node follow from it.
     Key<ClusterChoice>{
         .facts = {.name = "gpus", .kind = KeyKind::whole, .low = 1, .high = 8388608}},

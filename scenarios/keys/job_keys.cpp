@@ -69,6 +69,7 @@ constexpr std::array document_keys{
 constexpr std::array save_keys{
     whole<&Job::save, &Saving::every>("every", 1, most_steps).required(),
     flag<&Job::save, &Saving::weights>("weights"),
+    word<&Job::save, &Saving::gathers>("gathers", saved_whole_names),
     flag<&Job::save, &Saving::states>("states"),
     flag<&Job::save, &Saving::asynchronous>("asynchronous"),
 };

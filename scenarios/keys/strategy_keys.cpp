@@ -185,6 +185,8 @@ constexpr std::array moe_keys{
     flag<&Strategy::experts, &ExpertStrategy::same_rows>("same_rows").when(sends_tokens),
     number<&Strategy::experts, &ExpertStrategy::capacity_factor>("capacity_factor", 0, 100)
         .when([](const Strategy& s) { return has_slots(s.experts.kernel); }),
+    number<&Strategy::experts, &ExpertStrategy::drops_above>("drops_above", 0, 100)
+        .when([](const Strategy& s) { return s.experts.kernel == MoeKernel::grouped; }),
     word<&Strategy::experts, &ExpertStrategy::layout>("layout", expert_layout_names),
     flag<&Strategy::experts, &ExpertStrategy::graphs>("graphs"),
     flag<&Strategy::experts, &ExpertStrategy::overlaps>("overlap").when(sends_tokens),

@@ -96,7 +96,8 @@ ClusterChoice choice_of(const Scenario& scenario) {
           .gpus = cluster.gpus_per_node(),
           .processor = said("cluster.processor", ""),
           .platform = said("cluster.platform", ""),
-          .placement = said("cluster.placement", "")};
+          .placement = said("cluster.placement", ""),
+          .cores = static_cast<std::uint32_t>(cluster.node.host.cores)};
 }
 
 struct Sayings {

@@ -68,6 +68,9 @@ TEST_CASE("a card becomes the smallest node that has so many", "[topology]") {
   CHECK(machine("RTX 3090", 2) == "1 x rtx3090-2");
   CHECK(machine("h100-8", 2) == "1 x 2 of h100-8");
   CHECK(machine("A800-80G", 4) == "1 x 4 of a800-8");
+  CHECK(machine("a800:4", 0) == "1 x 4 of a800-8");
+  CHECK(machine("2x H800", 0) == "1 x 2 of h800-8");
+  CHECK(machine("a800:4", 16) == "2 x a800-8");
   CHECK(machine("aws-p5", 32) == "4 x aws-p5");
   CHECK_THROWS_WITH(machine("h100-8", 12),
                     Catch::Contains("12 GPUs are no whole number of nodes of 8 (h100-8): 8 or 16"));

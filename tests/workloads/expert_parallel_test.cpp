@@ -154,6 +154,22 @@ TEST_CASE("the busiest rank is waited for", "[workloads]") {
   CHECK_THAT(expert_flops(skewed), exactly(busiest * expert_flops(even)));
 }
 
+TEST_CASE("tokens beyond what an expert takes are dropped", "[workloads]") {
+  TinyStep even = spread(Sharding::fsdp, 4), skewed = even;
+  skewed.strategy.experts.skew = 1;
+  const double all = expert_flops(skewed);
+  skewed.strategy.experts.drops_above = 100;  // so much no expert gets
+  CHECK_THAT(expert_flops(skewed), exactly(all));
+  skewed.strategy.experts.drops_above = 1;
+  CHECK(kept_share(8, 1, 1) < 1);
+  CHECK(expert_flops(skewed) < all);
+  CHECK(expert_flops(skewed) <= expert_flops(even) * (1 + 1e-12));
+  even.strategy.experts.drops_above = 1;
+  CHECK(kept_share(8, 0, 1) == 1);
+  CHECK_THAT(bytes_of(even, "all_to_all"),
+             exactly(bytes_of(spread(Sharding::fsdp, 4), "all_to_all")));
+}
+
 TEST_CASE("a padded batch is as long as the busiest expert needs", "[workloads]") {
   TinyStep even = spread(Sharding::fsdp, 1);
   even.strategy.experts.kernel = MoeKernel::padded;

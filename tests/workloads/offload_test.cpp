@@ -198,6 +198,11 @@ TEST_CASE("an update by one core takes its bytes over what a core keeps up", "[w
   // Gathers and hooks around it stay what they are.
   CHECK_THAT(with(1) - with(2), WithinRel(bytes / 1e6 / 2, 1e-6));
   CHECK(with(0) < with(4));
+  // The cores that a job has bound it, too, however many threads there are.
+  step.cluster.node.host.cores = static_cast<int>(2 * step.cluster.gpus_per_node());
+  const double two = with(2);
+  CHECK_THAT(with(0), exactly(two));
+  CHECK_THAT(with(4), exactly(two));
 }
 
 TEST_CASE("what stays on the device is updated while the host works on the rest", "[workloads]") {

@@ -144,6 +144,31 @@ TEST_CASE("under stage 3 the model is gathered, and is whole in the first rank's
   CHECK_THAT(memory.at("gathered").first, exactly(2.0 * 2000 * 64));  // the largest module
 }
 
+TEST_CASE("adapters are saved out of the whole model, wherever it is put together", "[workloads]") {
+  TinyStep step = tiny_step(GENERATE(Sharding::zero3, Sharding::fsdp));
+  step.job.save.states = false;
+  step.strategy.lora = {4, LoraTargets::attention};
+  const double adapters = step.rank().shares.trained, all = step.rank().shares.whole;
+  REQUIRE(adapters < 0.5 * all);
+  const auto saved = [&](SavedWhole place) {
+    step.job.save.gathers = place;
+    const OpGraph graph = build_save(step.input(), Folding::automatic).graph;
+    CHECK_THAT(file_bytes(build_save(step.input(), Folding::off).graph),
+               exactly(checkpoint_of(step.rank()).bytes()));
+    const auto memory = held(graph);
+    for (const auto& [name, most_and_last] : memory) CHECK(std::abs(most_and_last.second) < 1e-3);
+    return std::pair{sum_named(graph, OpKind::collective, "gather_module").bytes,
+                     memory.at("saved_model").first};
+  };
+  const auto [gathered, on_host] = saved(SavedWhole::host);
+  CHECK(gathered >= 2 * all);
+  CHECK_THAT(on_host * 8, exactly(gathered));  // of eight ranks the first has it
+  const auto [again, on_device] = saved(SavedWhole::devices);
+  CHECK_THAT(again, exactly(gathered));
+  CHECK_THAT(on_device, exactly(gathered));
+  CHECK(saved(SavedWhole::trained).first < 0.5 * gathered);
+}
+
 TEST_CASE("resuming reads what each rank owns, and makes the batches that were seen again",
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3);

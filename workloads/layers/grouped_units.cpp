@@ -172,12 +172,13 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
   GroupedRows rows;
   rows.routed = t() * static_cast<double>(e.per_token);
   rows.experts = static_cast<double>(local);
-  rows.sent = rows.routed;
+  const ExpertStrategy& experts = strategy.experts;
+  rows.sent = rows.routed * kept_share(e.count, experts.skew, experts.drops_above);
   // The busiest rank is waited for. Experts lie side by side on a rank, so what ranks get spreads
   // less than what experts get.
   if (sends_tokens(strategy))
-    rows.sent *=
-        imbalance(strategy.experts.parallel, strategy.experts.skew / std::sqrt(rows.experts));
+    rows.sent *= imbalance(experts.parallel, experts.skew / std::sqrt(rows.experts));
+  if (experts.drops_above > 0) rows.sent = std::min(rows.sent, experts.drops_above * rows.routed);
   rows.held = rows.arrived = rows.sent;
   if (sends_once())
     rows.arrived *= t() / rows.routed *
@@ -191,6 +192,8 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
   if (strategy.experts.kernel == MoeKernel::padded)
     rows.multiplied *= imbalance(local, strategy.experts.skew);
   rows.most = most_of(e) * rows.multiplied;
+  if (experts.drops_above > 0)
+    rows.most = std::min(rows.most, experts.drops_above * rows.routed * rows.held / rows.sent);
   return rows;
 }
 

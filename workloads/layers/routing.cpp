@@ -48,6 +48,14 @@ double imbalance(std::int64_t experts, double skew) {
   return expert_shares(experts, skew).back() * static_cast<double>(experts);
 }
 
+double kept_share(std::int64_t experts, double skew, double most) {
+  if (most <= 0) return 1;
+  double kept = 0;
+  for (const double share : expert_shares(experts, skew))
+    kept += std::min(share, most / static_cast<double>(experts));
+  return kept;
+}
+
 ChosenGroups chosen_groups(const Experts& experts, const ExpertStrategy& strategy) {
   const double per_token = static_cast<double>(experts.per_token);
   if (strategy.neighbours) return {1, static_cast<double>(experts.count) / per_token};

@@ -17,6 +17,10 @@ std::vector<double> expert_shares(std::int64_t experts, double skew);
 // Returns the tokens of the busiest expert over those of the mean.
 double imbalance(std::int64_t experts, double skew);
 
+// Returns the share of all routed tokens that is kept where an expert takes so many times the mean
+// at most; 0: all.
+double kept_share(std::int64_t experts, double skew, double most);
+
 // A token's experts are all in so many of the equal groups of experts.
 struct ChosenGroups {
   double chosen = 1, of = 1;

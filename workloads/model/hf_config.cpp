@@ -100,8 +100,8 @@ constexpr std::array unread{
     Unread{"Gemma4ForConditionalGeneration", heads_differ},
     Unread{"Gemma4ForCausalLM", heads_differ},
     Unread{"MllamaForConditionalGeneration",
-           "layers that attend to images are not modelled; for text alone take llama-3.1-8b or "
-           "llama-3.1-70b"},
+           "layers that attend to images are not modelled; llama-3.2-11b-vision and "
+           "llama-3.2-90b-vision of the catalogue have the text tower"},
     Unread{"MllamaForCausalLM", "layers that attend to images are not modelled"},
     Unread{"DeepseekV4ForCausalLM", "attention to summaries of tokens is not modelled"}};
 

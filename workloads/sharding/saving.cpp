@@ -146,6 +146,7 @@ class Saver {
     return moved;
   }
   void write_device(double bytes, double part, Plan copy, Plan file);
+  Mark gather_module(const Unit& unit, double size);
   void gather_weights();
   void write_states();
   void read(double bytes, Plan file);
@@ -167,43 +168,56 @@ void Saver::write_device(double bytes, double part, Plan copy, Plan file) {
   }
 }
 
-// Module by module the whole model comes to the first rank's host memory. DeepSpeed then sends each
-// module out again from there, as if the first rank had changed it.
+// Gathers one module, and returns when the first rank's host has it.
+Mark Saver::gather_module(const Unit& unit, double size) {
+  const auto& host = writer_.input().stack.host;
+  const Seconds tensor = facts_.sends_back ? host.gather_tensor.value : host.shard_tensor.value;
+  writer_.host(writer_.scaled(static_cast<double>(unit.tensors.size()) * tensor),
+               Cause::module_hooks, "gather_module");
+  const Mark gathered = writer_.collective(Plan::all_gather, {size}, Stream::gather,
+                                           Cause::checkpoint_save, "gather_module");
+  writer_.host({0}, Cause::checkpoint_save, "gathered", {gathered});
+  writer_.allocate(gathered, Held::gathered, size);
+  return gathered;
+}
+
+// Module by module the whole model comes to the first rank's host memory, frozen layers as well, of
+// which nothing is written. DeepSpeed then sends each module out again from there, as if the first
+// rank had changed it. A state that nobody asks to be on the host is copied on each device instead.
 void Saver::gather_weights() {
   const StepInput& input = writer_.input();
-  const auto& host = input.stack.host;
+  const SavedWhole place = input.job.save.gathers;
+  const bool on_devices = place == SavedWhole::devices;
   // The node of the first rank has it once, and memory is told rank by rank.
   const double ranks = input.cluster.gpus_per_node();
   double held = 0;
+  Mark last{};
   for (const Visit& visit : visits_of(writer_.rank().units)) {
     const Unit& unit = *visit.unit;
     if (visit.phase != Phase::forward || unit.tensors.empty()) continue;
-    if (input.strategy.lora.rank > 0 && !unit.trained) continue;  // only adapters are saved
+    const bool frozen = input.strategy.lora.rank > 0 && !unit.trained;
+    if (frozen && place == SavedWhole::trained) continue;
     writer_.context.layer = visit.layer;
-    const double size = facts_.stored_bytes * unit.elements();
-    writer_.host(
-        writer_.scaled(facts_.sends_back
-                           ? static_cast<double>(unit.tensors.size()) * host.gather_tensor.value
-                           : static_cast<double>(unit.tensors.size()) * host.shard_tensor.value),
-        Cause::module_hooks, "gather_module");
-    const Mark gathered = writer_.collective(Plan::all_gather, {size}, Stream::gather,
-                                             Cause::checkpoint_save, "gather_module");
-    writer_.host({0}, Cause::checkpoint_save, "gathered", {gathered});
-    writer_.allocate(gathered, Held::gathered, size);
-    const Mark copied = move(Plan::first_to_host, size, "copy_to_host");
-    writer_.allocate(copied, Held::saved_model, size / ranks, Pool::pageable);
-    held += size / ranks;
-    Mark last = copied;
-    if (facts_.sends_back && writer_.sharers() > 1)
+    const double size = (frozen ? writer_.number_bytes() : facts_.stored_bytes) * unit.elements();
+    last = gather_module(unit, size);
+    if (!on_devices) last = move(Plan::first_to_host, size, "copy_to_host");
+    const double kept = on_devices ? size : size / ranks;
+    writer_.allocate(last, Held::saved_model, kept, on_devices ? Pool::device : Pool::pageable);
+    held += kept;
+    if (!on_devices && facts_.sends_back && writer_.sharers() > 1)
       last = writer_.collective(Plan::share_out, {size}, Stream::gather, Cause::checkpoint_save,
-                                "share_out", {copied});
+                                "share_out", {last});
     writer_.release(last, Held::gathered, size);
   }
   writer_.context.layer = -1;
+  if (on_devices) {
+    write_device(files_.weights, published_file, Plan::first_to_host, Plan::first_to_file);
+    return writer_.release(writer_.last_host(), Held::saved_model, held);
+  }
   Mark written = writer_.last_host();
   for (const double piece : pieces_of(files_.weights, published_file))
     written = write(Plan::first_to_file, piece);
-  if (!writer_.input().job.save.asynchronous)
+  if (!input.job.save.asynchronous)
     writer_.release(written, Held::saved_model, held, Pool::pageable);
 }
 

@@ -98,8 +98,10 @@ HostUpdate host_update_of(const Cluster& cluster, const Strategy& strategy) {
   const OffloadKeys& keys = strategy.offload;
   HostUpdate update{host.cpu_adam.value};
   if (keys.adam == HostAdam::grace && host.cpu_adam_grace) update.adam = host.cpu_adam_grace->value;
-  if (keys.threads > 0 && host.core_stream)
-    update.most = {static_cast<double>(keys.threads) * host.core_stream->value.value};
+  if (!host.core_stream) return update;
+  double cores = static_cast<double>(host.cores) / cluster.gpus_per_node();
+  if (keys.threads > 0) cores = std::min(cores, static_cast<double>(keys.threads));
+  update.most = {cores * host.core_stream->value.value};
   return update;
 }
 

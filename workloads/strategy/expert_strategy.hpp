@@ -58,6 +58,7 @@ struct ExpertStrategy {
   std::int64_t tensor = 0;     // ranks that share each expert; 0: as many as share a layer
   bool same_rows = false;      // ranks with different experts have the same rows
   double capacity_factor = 1;  // expert slots per token that is routed; 0: none is dropped
+  double drops_above = 0;      // times the mean: what one expert takes at most; 0: all
   bool neighbours = false;     // a token's experts stand side by side
   bool graphs = false;         // routing and sending tokens are replayed as CUDA graphs
   // Tokens of a micro-batch travel while another one computes: forward passes of one and backward

@@ -45,10 +45,16 @@ constexpr std::string_view to_text(Padding padding) {
   return padding_names[static_cast<std::size_t>(padding)];
 }
 
+// Where a model whose ranks hold parts of it is put together to be saved: in the first rank's host
+// memory, on each rank's device, or of adapters only these, in host memory.
+enum class SavedWhole : std::uint8_t { host, devices, trained };
+inline constexpr std::array<std::string_view, 3> saved_whole_names{"host", "devices", "trained"};
+
 // This is written so that a job can go on later.
 struct Saving {
-  double every = 0;           // optimizer steps; 0: nothing is saved
-  bool weights = true;        // the model in one piece, as it is published
+  double every = 0;     // optimizer steps; 0: nothing is saved
+  bool weights = true;  // the model in one piece, as it is published
+  SavedWhole gathers = SavedWhole::host;
   bool states = true;         // what the optimizer needs to go on
   bool asynchronous = false;  // training goes on once all is in host memory
 

@@ -302,7 +302,8 @@ std::map<std::string, std::string> deepspeed_words(const Catalogue& data, const 
 }
 
 DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion& question) {
-  const Document document = parse_document(without_comments(read_text(path), path), path);
+  const Document document =
+      parse_document(with_bare_numbers(without_comments(read_text(path), path)), path);
   const Table root = document.root();
   DeepSpeedImport result{question.strategy, question.job, {}, {}};
   const Document known = deepspeed_facts(question.data);

@@ -212,6 +212,19 @@ void name_models(const Table& facts, OpenedSource& opened) {
   });
 }
 
+// A file of DeepSpeed that the script writes stands where its name was.
+void put_written_deepspeed(const std::string& script, OpenedSource& opened) {
+  constexpr std::string_view key = "deepspeed";
+  const Table root = opened.document.root();
+  if (!root.has(key) || root.is_mapping(key)) return;
+  const ShellFile* written = written_file(opened.script->script, root.text_or(key, ""));
+  if (written == nullptr) return;
+  std::string text = with_bare_numbers(without_comments(written->text, script));
+  parse_document(in_line(written->line, text), script);  // says what is wrong with it, and where
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  opened.document.set(key, text);
+}
+
 // Opens what the program's arguments, or the file that they name, say.
 void open_arguments(const Catalogue& data, const std::string& script, OpenedSource& opened) {
   const SourceKind& kind = *opened.kind;
@@ -229,6 +242,7 @@ void open_arguments(const Catalogue& data, const std::string& script, OpenedSour
   opened.unknown = std::move(arguments.unknown);
   opened.document = std::move(arguments.document);
   name_models(facts.root(), opened);
+  put_written_deepspeed(script, opened);
   const Table root = opened.document.root();
   const auto named = named_file(kind, root, arguments.others);
   if (!named) return;

@@ -371,8 +371,9 @@ void MappedSource::put_mapped(const MappedKey& key) {
   const bool idle = !std::all_of(key.with.begin(), key.with.end(), stands) ||
                     std::any_of(key.unless.begin(), key.unless.end(), stands);
   const Leaf* leaf = use(key.theirs);
-  const std::string said =
-      plain(leaf == nullptr ? key.absent : plain_value(leaf->holder, leaf->key));
+  const auto means = left_out_.find(key.theirs);
+  const std::string& absent = means == left_out_.end() ? key.absent : means->second.value;
+  const std::string said = plain(leaf == nullptr ? absent : plain_value(leaf->holder, leaf->key));
   if (idle || value_put(key.ours) != nullptr || said.empty() || said == key.nothing) return;
   if (key.words.empty()) return put(key.ours, said, key.theirs);
   if (const std::string* ours = find_word(key.words, said))

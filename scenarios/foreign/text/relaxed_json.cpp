@@ -1,6 +1,8 @@
 #include "scenarios/foreign/text/relaxed_json.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include "sim/base/error.hpp"
@@ -19,7 +21,26 @@ std::size_t behind_quotes(std::string_view text, std::size_t from) {
   return text.size();
 }
 
+bool is_number(std::string_view word) {
+  double value = 0;
+  const char* end = word.data() + word.size();
+  const auto [last, error] = std::from_chars(word.data(), end, value);
+  return error == std::errc{} && last == end && std::isfinite(value);
+}
+
 }  // namespace
+
+std::string with_bare_numbers(std::string text) {
+  for (std::size_t i = text.find('"'); i != std::string::npos;) {
+    const std::size_t end = behind_quotes(text, i);
+    const std::size_t next = text.find_first_not_of(" \t\r\n", end);
+    const bool names = next != std::string::npos && text[next] == ':';
+    if (!names && end - i > 2 && is_number(std::string_view(text).substr(i + 1, end - i - 2)))
+      text[i] = text[end - 1] = ' ';
+    i = text.find('"', end);
+  }
+  return text;
+}
 
 std::string without_comments(std::string text, const std::string& file) {
   const auto blank = [&](std::size_t from, std::size_t to) {

@@ -10,4 +10,8 @@ namespace stepsim {
 // line; `file` is for the message about a comment that is never closed.
 std::string without_comments(std::string text, const std::string& file);
 
+// DeepSpeed takes numbers in quotes for numbers. The text without quotes around those that are
+// values, every other character where it was.
+std::string with_bare_numbers(std::string text);
+
 }  // namespace stepsim

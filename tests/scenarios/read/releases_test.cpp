@@ -39,7 +39,8 @@ Scenario under_release(const Table& fact, const std::string& program, const std:
       std::string value = when->values(key).back();
       if (value == "absent") continue;
       if (value == "nvme") value = "cpu";
-      scenario.set(value == "present" ? key + ".rank" : key, value == "present" ? "8" : value);
+      const std::string inside = key == "job.save" ? ".every" : ".rank";
+      scenario.set(value == "present" ? key + inside : key, value == "present" ? "8" : value);
     }
   if (scenario.peek("strategy.offload.optimizer")) scenario.set("strategy.zero", "2");
   return read_scenario(data, std::move(scenario), {}, {});

@@ -114,6 +114,11 @@ void put_torchtune_optimizer(MappedSource& source, const ShardingFacts& sharding
   }
   const std::string word = known.text(said);
   const bool fused = source.on("optimizer.fused");
+  constexpr std::string_view lists = "optimizer.foreach";
+  if (word == "adamw_torch" && !fused && source.says(lists) && !source.on(lists)) {
+    source.put("strategy.optimizer", "adamw", key, said);
+    return source.put("strategy.optimizer_kernels", "single", lists, "tensor by tensor");
+  }
   put_optimizer(source, key, word == "adamw_torch" && fused ? "adamw_torch_fused" : word, sharding);
 }
 

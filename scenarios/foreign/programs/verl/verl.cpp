@@ -63,6 +63,17 @@ void read_verl_method(MappedSource& source) {
       source.without(other, fmt::format("{}: counted as large as the policy", model));
 }
 
+// Scripts ask for XFormers because of vLLM up to 0.6.3, which verl ran without CUDA graphs.
+void read_vllm(MappedSource& source, std::string_view key) {
+  constexpr std::string_view graphs = "actor_rollout_ref.rollout.enforce_eager";
+  const Launch* launch = source.question().launch;
+  if (launch == nullptr) return;
+  const auto attention = launch->environment.find("VLLM_ATTENTION_BACKEND");
+  if (attention == launch->environment.end() || attention->second.text != "XFORMERS") return;
+  source.put("engine", "vllm-v0", key, "VLLM_ATTENTION_BACKEND=XFORMERS");
+  if (!source.says(graphs)) source.put("job.vllm_enforce_eager", true, graphs, "of vLLM 0.6.3");
+}
+
 void read_engines(MappedSource& source) {
   constexpr std::string_view key = "actor_rollout_ref.rollout.name",
                              quantised = "actor_rollout_ref.rollout.quantization";
@@ -72,6 +83,8 @@ void read_engines(MappedSource& source) {
     source.put("engine", engines.text(said), key);
   else if (said != "vllm")
     source.without(key, fmt::format("{} is counted as vllm", said));
+  else
+    read_vllm(source, key);
   if (const std::string type = source.text(quantised); type == "fp8")
     source.put("job.vllm_quantization", "fp8", quantised);
   else if (!type.empty())
@@ -401,6 +414,7 @@ bool read_own_defaults(MappedSource& source, const std::string& name) {
 
 Translation translate_verl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "verl", "programs/verl/verl");
+  source.take_releases({"verl"});
   const std::string settings = source.text("config-name");
   const bool old = read_own_defaults(source, settings);
   source.text("config-path");

@@ -54,6 +54,11 @@ TEST_CASE("below stage 3 communication does not overlap unless the file says so"
             .strategy.zero.overlap_comm);
 }
 
+TEST_CASE("numbers may stand in quotes", "[scenarios]") {
+  CHECK(read(R"({"zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": "0"}})")
+            .strategy.zero.prefetch_bucket == 0);
+}
+
 TEST_CASE("a file without zero_optimization is stage 0", "[scenarios]") {
   CHECK(read(R"({"bf16": {"enabled": true}})").strategy.sharding == Sharding::zero0);
 }

@@ -119,6 +119,45 @@ TEST_CASE("verl's generation trains nothing, and a fork's samples are counted",
   CHECK_THROWS_WITH(of_script("main_generation"), Contains("is no training of"));
 }
 
+TEST_CASE("a script may write its DeepSpeed file itself", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("own.sh");
+  const auto read = [&](const std::string& json) {
+    std::ofstream(file) << "cat > ds.json <<EOF\n"
+                        << json
+                        << "\nEOF\nllamafactory-cli train --stage sft --finetuning_type full "
+                           "--model_name_or_path Qwen/Qwen2.5-7B --deepspeed ds.json\n";
+    return translate_source(data, file, {}).value();
+  };
+  const Translation whole = read(
+      "{\"zero_optimization\": {\n  \"stage\": \"3\",  // all\n"
+      "  \"offload_optimizer\": {\"device\": \"cpu\"}}}");
+  CHECK(value_at(whole, "strategy.zero") == "3");
+  CHECK(value_at(whole, "strategy.offload.optimizer") == "cpu");
+  CHECK_THROWS_WITH(read("{\n\"zero_optimization\": [\n}"), Contains("own.sh:"));
+}
+
+TEST_CASE("engines of verl's releases run with CUDA graphs, or without", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("own.sh");
+  const auto eager = [&](const std::string& release, const std::string& more) {
+    std::ofstream(file) << "python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8 "
+                           "actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B "
+                        << more << "\n";
+    const std::vector<Setting> settings{{"releases.verl", release}};
+    return value_at(translate_source(data, file, settings).value(), "job.vllm_enforce_eager");
+  };
+  CHECK(eager("0.5", "") == "true");
+  CHECK(eager("0.6", "") == "false");
+  CHECK(eager("0.5", "actor_rollout_ref.rollout.enforce_eager=False") == "False");
+  std::ofstream(file) << "export VLLM_ATTENTION_BACKEND=XFORMERS\npython3 -m "
+                         "verl.trainer.main_ppo trainer.n_gpus_per_node=8 "
+                         "actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B\n";
+  const Translation old = translate_source(data, file, {}).value();
+  CHECK(value_at(old, "engine") == "vllm-v0");
+  CHECK(value_at(old, "job.vllm_enforce_eager") == "true");
+}
+
 TEST_CASE("types and divided experts of verl's learners", "[scenarios][sources]") {
   const auto read = [](const std::string& more) {
     const TemporaryFolder folder;

@@ -151,6 +151,11 @@ TEST_CASE("a model is what Megatron's arguments say of its widths", "[scenarios]
             .find("Qwen3ForCausalLM") != std::string::npos);
   CHECK(value_at(translate("own.yaml", rotary + "num-experts: 8\n", machine), "model")
             .find("MixtralForCausalLM") != std::string::npos);
+  CHECK(value_at(translate("own.yaml",
+                           rotary + "num-experts: 8\nmoe-grouped-gemm: true\n"
+                                    "moe-expert-capacity-factor: 1.0\n",
+                           machine),
+                 "strategy.moe.drops_above") == "1.0");
   const std::string latent = value_at(
       translate("own.yaml",
                 rotary + "num-experts: 64\nmulti-latent-attention: true\nkv-lora-rank: 512\n"
@@ -409,6 +414,19 @@ TEST_CASE("a recipe of torchtune is read", "[scenarios][sources]") {
   CHECK(value_at(adapter, "strategy.lora.rank") == "16");
   CHECK(value_at(adapter, "strategy.lora.modules") == "[q_proj, o_proj]");
   CHECK(value_at(adapter, "strategy.lora.quantised") == "nf4");
+  const auto kernels = [](const std::string& more) {
+    return value_at(translate("own.yaml",
+                              "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\n"
+                              "dataset: {packed: False}\ncheckpointer: {output_dir: a}\n"
+                              "tokenizer: {max_seq_len: null}\n"
+                              "optimizer: {_component_: torch.optim.AdamW" +
+                                  more + "}\n",
+                              {}),
+                    "strategy.optimizer_kernels");
+  };
+  CHECK(kernels("") == "foreach");
+  CHECK(kernels(", foreach: True") == "foreach");
+  CHECK(kernels(", foreach: False") == "single");
   CHECK_THROWS_WITH(file("own.yaml", model + "llama9_8b}\n"),
                     Catch::Contains("the model \"llama9_8b\" is not known"));
   CHECK_THROWS_WITH(file("own.yaml", model + "llama3_1_8b}\nteacher_model: {a: 1}\n"),

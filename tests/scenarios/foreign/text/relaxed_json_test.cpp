@@ -15,4 +15,12 @@ TEST_CASE("comments become spaces, lines and texts stay", "[scenarios]") {
   CHECK_THROWS_WITH(plain("{\n/* a"), "a.json:2: a comment is never closed");
 }
 
+TEST_CASE("numbers in quotes are numbers where they are values", "[scenarios]") {
+  CHECK(with_bare_numbers(R"({"1": "2e8", "a": ["3", "x", ""], "b": "4 5"})") ==
+        R"({"1":  2e8 , "a": [ 3 , "x", ""], "b": "4 5"})");
+  CHECK(with_bare_numbers(R"({"a": "nan", "b": "auto", "c": "\"7\""})") ==
+        R"({"a": "nan", "b": "auto", "c": "\"7\""})");
+  CHECK(with_bare_numbers("\"1") == "\"1");
+}
+
 }  // namespace stepsim
