@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "analysis/studies/outcome/played_again.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
+#include "cli/job_cost.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/screen.hpp"
@@ -41,7 +43,7 @@ constexpr std::array sweep_options = with_source_options(std::array{
                "and the same command goes on from there",
                'o'},
     OptionSpec{"shard", "I/N", "only every N-th point, to NAME.shard-I-of-N.h5 (see merge)"},
-    engine_option, cfg_option,
+    price_option, budget_option, engine_option, cfg_option,
     OptionSpec{"samples", "N",
                "draws of the constants behind an interval of each step time (default: none)"},
     OptionSpec{"workers", "N", "processes at once (default: one per core)", 'j'},
@@ -56,6 +58,7 @@ constexpr Usage sweep_usage{
     sweep_options,
     "  stepsim sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:16:*2 --vary strategy.zero=2,3\n"
     "  stepsim sweep my.yaml --vary cluster.nodes=2:32 -o scaling\n"
+    "  stepsim sweep my.yaml --vary cluster.node=h100-8,mi300x-8 --price cheapest\n"
     "  stepsim sweep my.yaml --find \"min cluster.nodes such that step_time < 60 s and fits\"\n"
     "  stepsim sweep my-sweep.yaml --shard 3/8 -o scaling\n",
     1};
@@ -118,6 +121,14 @@ std::vector<std::string> inputs_of(const SweepQuestion& question, const std::str
   return inputs;
 }
 
+SweepPrice price_of_points(const Options& options, const SweepQuestion& question) {
+  const auto of_cluster = [](const std::string& key) { return key.starts_with("cluster."); };
+  return sweep_price_of(
+      options, question.data,
+      load_scenario(question.data, question.plan.scenario, question.plan.fixed).cluster,
+      std::ranges::any_of(question.plan.keys(), of_cluster));
+}
+
 int run_shard(SweepQuestion& question, const std::string& stem, const std::string& word) {
   const std::string name =
       fmt::format("{}.shard-{}-of-{}", stem, question.shard.number, question.shard.of);
@@ -136,7 +147,7 @@ int find(const CommandLine& line, const Options& options, const std::string& que
   SweepPlan plan = plan_of(options);
   if (plan.axes.empty())
     plan.axes.push_back(parse_axis("--find", fmt::format("{}={}", search.key, usual_bounds)));
-  for (const std::string_view name : {"shard", "output", "csv", "where", "zip", "samples"})
+  for (const std::string_view name : {"shard", "output", "csv", "where", "zip", "samples", "price", "budget-money"})
     if (options.has(name)) throw UserError(fmt::format("--{}: means nothing with --find", name));
   const SearchResult result = run_search(line.data, plan, search);
   if (options.has("json")) {
@@ -181,6 +192,8 @@ int sweep_command(const CommandLine& line) {
   question.workers = count_of(*options, "workers", 1, 4096).value_or(question.workers);
   question.samples = count_of(*options, "samples", 0, 4096).value_or(0);
   question.progress = progress_bar("points");
+  if (options->has("price") || options->has("budget-money"))
+    question.price = price_of_points(*options, question);
   const std::string stem = stem_of(*options);
   if (options->has("shard")) {
     if (stem.empty()) throw UserError("--shard: needs --output NAME, for merge to find the parts");

@@ -366,6 +366,27 @@ void keep_points(PlanSpace& space) {
       mapped(space.points, [&](const SweepValues& point) { return space.plans[places.at(point)]; });
 }
 
+// Returns the plan that is as the scenario splits its job; `tensor` of experts has two words for
+// one thing.
+std::optional<std::size_t> own_plan(const PlanSpace& space) {
+  StepInput asked = step_input(space.asked);
+  asked.strategy.experts.tensor = expert_tensor_of(asked.strategy);
+  const auto same = [&](const JobPlan& plan) {
+    if (plan.accumulation != asked.job.accumulation ||
+        plan.sizes.rows != asked.job.micro_batch ||
+        plan.sizes.tensor != asked.strategy.tensor_parallel.size ||
+        plan.sizes.stages != asked.strategy.pipeline_parallel.size)
+      return false;
+    StepInput input = input_of(space, plan);
+    input.strategy.experts.tensor = expert_tensor_of(input.strategy);
+    return input.cluster.nodes == asked.cluster.nodes && input.strategy == asked.strategy &&
+           input.job == asked.job;
+  };
+  const auto place = std::ranges::find_if(space.plans, same);
+  if (place == space.plans.end()) return std::nullopt;
+  return static_cast<std::size_t>(place - space.plans.begin());
+}
+
 [[noreturn]] void fail_uneven(const PlanSpace& space, const PlanQuestion& question) {
   const Model& model = space.asked.model;
   const std::int64_t ranks = space.asked.cluster.ranks();
@@ -451,6 +472,7 @@ PlanSpace plan_space(const PlanQuestion& asked) {
   if (space.plans.empty()) fail_uneven(space, question);
   fill_points(space, question);
   keep_points(space);
+  if (!question.of_model) space.own = own_plan(space);
   return space;
 }
 
