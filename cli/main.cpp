@@ -40,6 +40,7 @@ constexpr std::array commands{
             explain_command},
     Command{"diff", "which settings of two scenarios differ, and where each comes from",
             diff_command},
+    Command{"together", "what two jobs on one fabric lose to each other", together_command},
     Command{"check", "do claims hold, and how sure is that", check_command},
     Command{"validate", "measured runs beside what is predicted for them", validate_command},
     Command{"fit", "constants of a stack, of kernels or of a network, fitted to what was measured",
