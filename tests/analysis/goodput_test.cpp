@@ -54,6 +54,25 @@ TEST_CASE("a job with an end takes as long as Daly's closed form says", "[goodpu
   }
 }
 
+// Two engines find the same step but for its last digit, and a job of whole intervals saves as
+// often.
+TEST_CASE("checkpoints are counted in steps, whatever the last digit of a step is", "[goodput]") {
+  JobCourse job = failing(6000 * hour);
+  job.interval = 12;
+  job.steps = 2916;
+  const auto saving = [&](double step) {
+    job.step = step;
+    const Goodput good = goodput_of(job);
+    return good.saving * good.wall.value;
+  };
+  double step = 0.183363931307098;
+  for (int i = 0; i < 50; ++i) {
+    const double next = std::nextafter(step, 1.0);
+    CHECK(saving(next) == Approx(saving(step)).epsilon(1e-9));
+    step = next;
+  }
+}
+
 TEST_CASE("a checkpoint behind training's back costs less of it, and is safe later", "[goodput]") {
   JobCourse waits = failing(6 * hour), behind = waits;
   waits.interval = behind.interval = 10;

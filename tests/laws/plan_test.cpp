@@ -158,6 +158,22 @@ TEST_CASE("a job that only updates keeps nothing for a backward pass", "[laws]")
   check_bound(bound, "llama32-3b-sft-zero3", update);
 }
 
+// A step's own gradients are then of 16 bits, and those of the update of 32.
+TEST_CASE("gradients that wait unreduced are bounded by the type they have", "[laws]") {
+  const std::vector<Setting> all{
+      {"model",
+       "{architectures: [GPT2LMHeadModel], n_layer: 1, n_embd: 25600, n_head: 160, vocab_size: "
+       "51200, n_positions: 2048}"},
+      {"cluster", "{node: rtx5090-1}"},
+      {"stack", "litgpt"},
+      {"job.sequence", "1024"},
+      {"job.gradient_accumulation", "2"},
+      {"strategy.zero", "fsdp"}};
+  const Scenario scenario = load_scenario(source_data(), "plan", all);
+  const LeastStep bound = LeastSteps(scenario.cluster).of(step_input(scenario));
+  CHECK(bound.bytes > 0.8 * check_bound(bound, "plan", all));
+}
+
 TEST_CASE("a search with bounds finds what trying every plan finds", "[laws][slow]") {
   for (const PlanQuestion& question : spaces()) {
     const PlanSpace space = plan_space(question);

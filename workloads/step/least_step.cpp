@@ -67,6 +67,16 @@ bool comes_again(const StepInput& input) {
   return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
 }
 
+// Returns the least that gradients of earlier micro-batches take: sharded and in the dtype of the
+// update, or, where FSDP does not reduce each micro-batch, whole and as the backward pass left
+// them.
+double gradients_again(const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  const double reduced = with_scheme(s, [&]<Scheme S>() { return S::gradients_at_update(rank); });
+  if (!is_fsdp(s.sharding) || s.fsdp.sync_each_batch) return reduced;
+  return std::min(reduced, s.precision.numbers * rank.shares.trained);
+}
+
 // Returns the kernels that run behind the backward pass of a unit for its gradients.
 std::vector<KernelRow> kernels_of_gradients(const StepInput& input, const Unit& unit) {
   if (unit.tensors.empty() || !unit.trained) return {};
@@ -507,10 +517,7 @@ LeastStep LeastSteps::of(const StepInput& input) {
     const RankPart rank = rank_part({cluster_, alone ? input.model : shares[stage].model,
                                      input.stack, input.strategy, input.job},
                                     LayersWith::units_once);
-    const double gradients =
-        comes_again(input)
-            ? with_scheme(input.strategy, [&]<Scheme S>() { return S::gradients_at_update(rank); })
-            : 0;
+    const double gradients = comes_again(input) ? gradients_again(rank) : 0;
     bytes = std::max(bytes, resident_of(rank).in(Pool::device) + gradients +
                                 most_bytes(input, stage, stages[stage], head, layers));
   }

@@ -42,8 +42,8 @@ class Play {
  public:
   Play(const JobCourse& job, std::int64_t interval, std::uint64_t seed)
       : job_(job),
-        work_(static_cast<double>(interval) * job.step),
-        rest_(job.steps > 0 ? job.steps * job.step : no_end),
+        work_(static_cast<double>(interval)),
+        rest_(job.steps > 0 ? job.steps : no_end),
         luck_(seed) {}
 
   Times times() {
@@ -88,10 +88,10 @@ class Play {
   double steps_until(double until) {
     const double speed = static_cast<double>(there()) / static_cast<double>(job_.nodes);
     if (speed < 1) until = std::min(until, returns_.back());
-    const double left = until - now_, cycle = work_ / speed + job_.save;
+    const double pace = job_.step / speed, left = until - now_, cycle = work_ * pace + job_.save;
     const double saves = rest_ == no_end ? no_end : std::ceil(rest_ / work_);
-    if (rest_ / speed + saves * job_.save <= left) {
-      now_ += rest_ / speed + saves * job_.save;
+    if (rest_ * pace + saves * job_.save <= left) {
+      now_ += rest_ * pace + saves * job_.save;
       spend(rest_, speed, saves);
       rest_ = 0;
       return now_;
@@ -100,15 +100,14 @@ class Play {
     double cycles = std::floor(left / cycle), beyond = std::max(0.0, left - cycles * cycle);
     if (until < next_ || warned) {  // a checkpoint is written now, if that takes no longer
       const double saves_now = beyond > job_.save ? 1 : 0;
-      const double more =
-          std::min(saves_now * (beyond - job_.save) * speed, rest_ - cycles * work_);
+      const double more = std::min(saves_now * (beyond - job_.save) / pace, rest_ - cycles * work_);
       spend(cycles * work_ + more, speed, cycles + saves_now);
       rest_ -= cycles * work_ + more;
-      spent_.lost += std::max(0.0, beyond - more / speed - saves_now * job_.save);
+      spent_.lost += std::max(0.0, beyond - more * pace - saves_now * job_.save);
     } else {
       if (beyond < job_.behind && cycles > 0) {  // the last one is not safe yet
         --cycles;
-        beyond += work_ / speed;
+        beyond += work_ * pace;
         spent_.saving += job_.save;
       }
       spend(cycles * work_, speed, cycles);
@@ -119,7 +118,8 @@ class Play {
     return until;
   }
 
-  void spend(double useful, double speed, double saves) {
+  void spend(double steps, double speed, double saves) {
+    const double useful = steps * job_.step;
     spent_.useful += useful;
     spent_.slower += useful / speed - useful;
     spent_.saving += saves * job_.save;
@@ -163,8 +163,8 @@ class Play {
   }
 
   const JobCourse& job_;
-  double work_ = 0;  // s of steps between checkpoints
-  double rest_ = 0;  // s of steps that are still to be done
+  double work_ = 0;  // steps between checkpoints
+  double rest_ = 0;  // steps that are still to be done
   std::mt19937_64 luck_;
   double now_ = 0, next_ = 0;  // s; the next break
   const Break* kind_ = nullptr;
