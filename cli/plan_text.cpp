@@ -126,9 +126,9 @@ std::string own_text(const PlanSpace& space, const PlanSearch& search, const Pla
   const auto place = own_place(answer);
   const double more =
       goal_of(own.outcome, search.goal) / goal_of(answer.best.front().outcome, search.goal) - 1;
-  std::string text = fmt::format(
-      "The job's own, {}, {} {} more", place ? fmt::format("plan {}", *place) : plan,
-      search.goal == PlanGoal::memory ? "needs" : "takes", percent(more));
+  std::string text =
+      fmt::format("The job's own, {}, {} {} more", place ? fmt::format("plan {}", *place) : plan,
+                  search.goal == PlanGoal::memory ? "needs" : "takes", percent(more));
   if (!own.cause.empty())
     text += fmt::format(", most of it in {} ({} more)", own.cause, to_text(own.lost));
   return text + ".";
@@ -300,20 +300,20 @@ Records second_records(const Turning& turning) {
 Records own_records(const PlanSpace& space, const PlanSearch& search, const PlanAnswer& answer) {
   const OwnPlan& own = *answer.own;
   const bool beside = own.outcome.feasible && !answer.best.empty();
-  return {{"plan", "in words", plan_text(space, space.plans[own.plan])},
-          {"reason", "why it cannot run; empty: it can", own.outcome.reason},
-          {"place", "among the best, from 1; null: behind them", own_place(answer)},
-          {"step_time_s", "one optimizer step", Seconds{own.outcome.of("step_time").value_or(0)}},
-          {"peak_memory_bytes", "needed on a GPU",
-           Bytes{own.outcome.of("peak_memory").value_or(0)}},
-          {"more", "by the goal, than the first",
-           beside ? goal_of(own.outcome, search.goal) /
-                            goal_of(answer.best.front().outcome, search.goal) -
-                        1
-                  : 0,
-           Measure::error},
-          {"cause", "on which it loses most time beside the first", own.cause},
-          {"lost_s", "by it", own.lost}};
+  return {
+      {"plan", "in words", plan_text(space, space.plans[own.plan])},
+      {"reason", "why it cannot run; empty: it can", own.outcome.reason},
+      {"place", "among the best, from 1; null: behind them", own_place(answer)},
+      {"step_time_s", "one optimizer step", Seconds{own.outcome.of("step_time").value_or(0)}},
+      {"peak_memory_bytes", "needed on a GPU", Bytes{own.outcome.of("peak_memory").value_or(0)}},
+      {"more", "by the goal, than the first",
+       beside
+           ? goal_of(own.outcome, search.goal) / goal_of(answer.best.front().outcome, search.goal) -
+                 1
+           : 0,
+       Measure::error},
+      {"cause", "on which it loses most time beside the first", own.cause},
+      {"lost_s", "by it", own.lost}};
 }
 
 Records open_records(const PlanSearch& search, const PlanAnswer& answer) {

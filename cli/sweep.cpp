@@ -147,7 +147,8 @@ int find(const CommandLine& line, const Options& options, const std::string& que
   SweepPlan plan = plan_of(options);
   if (plan.axes.empty())
     plan.axes.push_back(parse_axis("--find", fmt::format("{}={}", search.key, usual_bounds)));
-  for (const std::string_view name : {"shard", "output", "csv", "where", "zip", "samples", "price", "budget-money"})
+  for (const std::string_view name :
+       {"shard", "output", "csv", "where", "zip", "samples", "price", "budget-money"})
     if (options.has(name)) throw UserError(fmt::format("--{}: means nothing with --find", name));
   const SearchResult result = run_search(line.data, plan, search);
   if (options.has("json")) {

@@ -24,8 +24,8 @@ constexpr std::array together_options = with_source_options(std::array{
     OptionSpec{"placement", "A/B",
                "which nodes of the machine are whose, such as 0-3/4-7 (default: as the scenarios "
                "say, else those of A and then those of B)"},
-    engine_option, cfg_option,
-    OptionSpec{"set", "KEY=VALUE", "changes both; repeats", 0, true}, json_option});
+    engine_option, cfg_option, OptionSpec{"set", "KEY=VALUE", "changes both; repeats", 0, true},
+    json_option});
 constexpr Usage together_usage{
     "stepsim together A B [--cluster C] [--placement A/B] [options]",
     "Plays steps of two jobs at once on one fabric, and says how much longer those of each take "
@@ -44,7 +44,8 @@ std::array<std::string, 2> placements(const Options& options, std::uint32_t a, s
   const std::size_t slash = said.find('/');
   if (slash == said.npos)
     throw UserError(fmt::format(
-        "--placement: expected the nodes of A and those of B, such as 0-3/4-7, found \"{}\"", said));
+        "--placement: expected the nodes of A and those of B, such as 0-3/4-7, found \"{}\"",
+        said));
   return {said.substr(0, slash), said.substr(slash + 1)};
 }
 
@@ -60,9 +61,8 @@ std::array<PlayedJob, 2> read_jobs(const CommandLine& line, const Options& optio
   std::array<PlayedJob, 2> jobs;
   for (std::size_t i = 0; i < jobs.size(); ++i)
     jobs[i] = {options.words[i], load_scenario(line.data, options.words[i], settings)};
-  const bool said = std::ranges::any_of(jobs, [](const PlayedJob& job) {
-    return !job.scenario.cluster.placement.empty();
-  });
+  const bool said = std::ranges::any_of(
+      jobs, [](const PlayedJob& job) { return !job.scenario.cluster.placement.empty(); });
   if (said && !options.has("placement")) return jobs;
   const auto whose =
       placements(options, jobs[0].scenario.cluster.nodes, jobs[1].scenario.cluster.nodes);
@@ -109,10 +109,11 @@ Records together_records(const std::array<std::string, 2>& names, const JobsToge
     return {{"name", "of the link", each.name},
             {"busy", "share of the time in which something is on it", each.busy, Measure::share}};
   };
-  return {{"a", "the first job", job_records(names[0], answer.jobs[0])},
-          {"b", "the second job", job_records(names[1], answer.jobs[1])},
-          {"links", "between nodes that carry both, the busiest first", list_of(answer.links, link)},
-          played_record(answer.by)};
+  return {
+      {"a", "the first job", job_records(names[0], answer.jobs[0])},
+      {"b", "the second job", job_records(names[1], answer.jobs[1])},
+      {"links", "between nodes that carry both, the busiest first", list_of(answer.links, link)},
+      played_record(answer.by)};
 }
 
 }  // namespace

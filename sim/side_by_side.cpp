@@ -99,8 +99,8 @@ class Merger {
     after.clear();
     for (std::uint32_t i = 0; i < graph.size(); ++i)
       if (!followed[i]) after.push_back(OpId{base + i});
-    return all_.graph.add({.kind = OpKind::join, .rank = first_rank_, .name = all_.graph.name("end")},
-                          after);
+    return all_.graph.add(
+        {.kind = OpKind::join, .rank = first_rank_, .name = all_.graph.name("end")}, after);
   }
 
   SideBySide& all_;

@@ -20,8 +20,8 @@ struct RunAgain {
 struct SideBySide {
   Platform platform;
   OpGraph graph;
-  std::vector<std::vector<OpId>> ends;         // [program][time]: an instant
-  std::vector<std::vector<LinkId>> used;       // [program]: links that its flows cross, in order
+  std::vector<std::vector<OpId>> ends;    // [program][time]: an instant
+  std::vector<std::vector<LinkId>> used;  // [program]: links that its flows cross, in order
 };
 
 // Links that `is_shared` holds for are one where their names are equal; all else a program has for

@@ -39,9 +39,8 @@ struct AskedPrice {
 
 AskedPrice read_asked(const Catalogue& data, std::string_view said) {
   const std::size_t colon = said.find(':');
-  AskedPrice asked{
-      std::string(said.substr(0, colon)),
-      std::string(colon == said.npos ? price_kinds.front() : said.substr(colon + 1))};
+  AskedPrice asked{std::string(said.substr(0, colon)),
+                   std::string(colon == said.npos ? price_kinds.front() : said.substr(colon + 1))};
   const std::vector<std::string> names = names_on(data, price_shelf);
   if (asked.name != "cheapest" && !holds(names, asked.name))
     throw UserError(
@@ -60,9 +59,8 @@ std::vector<Price> offers_of(const Catalogue& data, const std::string& kind, con
     const Document file = open_entry(data, price_shelf, each);
     Provider provider = read_provider(file.root());
     file.finish();
-    std::erase_if(provider.prices, [&](const Price& price) {
-      return price.gpu != gpu.name || price.kind != kind;
-    });
+    std::erase_if(provider.prices,
+                  [&](const Price& price) { return price.gpu != gpu.name || price.kind != kind; });
     std::ranges::move(provider.prices, std::back_inserter(offers));
   }
   return offers;
@@ -113,11 +111,10 @@ Price price_called(const Catalogue& data, std::string_view said, const Cluster& 
   std::vector<std::string> others;
   for (const Price& price : offers_of(data, asked.kind, cluster.gpu))
     if (!holds(others, price.provider)) others.push_back(price.provider);
-  throw UserError(fmt::format("--price: {} has no {} price of {}; {}", asked.name, asked.kind,
-                              cluster.gpu.name,
-                              others.empty()
-                                  ? "nobody here has: say the money for a GPU and an hour"
-                                  : fmt::format("these have: {}", fmt::join(others, ", "))));
+  throw UserError(
+      fmt::format("--price: {} has no {} price of {}; {}", asked.name, asked.kind, cluster.gpu.name,
+                  others.empty() ? "nobody here has: say the money for a GPU and an hour"
+                                 : fmt::format("these have: {}", fmt::join(others, ", "))));
 }
 
 }  // namespace stepsim

@@ -372,8 +372,7 @@ std::optional<std::size_t> own_plan(const PlanSpace& space) {
   StepInput asked = step_input(space.asked);
   asked.strategy.experts.tensor = expert_tensor_of(asked.strategy);
   const auto same = [&](const JobPlan& plan) {
-    if (plan.accumulation != asked.job.accumulation ||
-        plan.sizes.rows != asked.job.micro_batch ||
+    if (plan.accumulation != asked.job.accumulation || plan.sizes.rows != asked.job.micro_batch ||
         plan.sizes.tensor != asked.strategy.tensor_parallel.size ||
         plan.sizes.stages != asked.strategy.pipeline_parallel.size)
       return false;

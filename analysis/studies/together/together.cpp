@@ -28,21 +28,21 @@ bool is_between_nodes(const Link& link) {
 void require_apart(const Scenario& a, const Scenario& b) {
   for (const Scenario* each : {&a, &b}) {
     if (each->grpo)
-      throw UserError(fmt::format("{} is a GRPO job: jobs of optimizer steps are played together",
-                                  each->name));
+      throw UserError(
+          fmt::format("{} is a GRPO job: jobs of optimizer steps are played together", each->name));
     if (!each->cluster.network || each->cluster.nodes == 1)
       throw UserError(fmt::format("{} is on one node: it shares no network", each->name));
   }
   if (a.cluster.network->name != b.cluster.network->name)
     throw UserError(fmt::format("{} is on {}, and {} on {}: --cluster says one machine for both",
-                                a.name, a.cluster.network->name, b.name,
-                                b.cluster.network->name));
+                                a.name, a.cluster.network->name, b.name, b.cluster.network->name));
   for (std::uint32_t i = 0; i < a.cluster.nodes; ++i)
     for (std::uint32_t k = 0; k < b.cluster.nodes; ++k)
       if (a.cluster.place(i) == b.cluster.place(k))
-        throw UserError(fmt::format("both jobs are on node {} of the machine: say which nodes are "
-                                    "whose, such as --placement 0-3/4-7",
-                                    a.cluster.place(i)));
+        throw UserError(
+            fmt::format("both jobs are on node {} of the machine: say which nodes are "
+                        "whose, such as --placement 0-3/4-7",
+                        a.cluster.place(i)));
 }
 
 StepProgram whole_program(const Scenario& scenario) {

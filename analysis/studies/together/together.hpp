@@ -11,10 +11,10 @@
 namespace stepsim {
 
 struct JobBeside {
-  Seconds alone;               // a step
-  Seconds beside;              // a step while the other job runs, mean
-  Seconds shortest, longest;   // of these
-  std::size_t steps = 0;       // so many
+  Seconds alone;              // a step
+  Seconds beside;             // a step while the other job runs, mean
+  Seconds shortest, longest;  // of these
+  std::size_t steps = 0;      // so many
   double loses() const { return beside.value / alone.value - 1; }
 };
 
