@@ -114,11 +114,11 @@ std::string second_text(const PlanSpace& space, const PlanSearch& search,
 std::optional<std::size_t> own_place(const PlanAnswer& answer) {
   const auto place = std::ranges::find(answer.best, answer.own->plan, &FoundPlan::plan);
   if (place == answer.best.end()) return std::nullopt;
-  return place - answer.best.begin() + 1;
+  return static_cast<std::size_t>(place - answer.best.begin()) + 1;
 }
 
 std::string own_text(const PlanSpace& space, const PlanSearch& search, const PlanAnswer& answer) {
-  if (!answer.own || own_place(answer) == 1) return answer.own ? "The first is the job's own." : "";
+  if (!answer.own || own_place(answer) == 1u) return answer.own ? "The first is the job's own." : "";
   const OwnPlan& own = *answer.own;
   const std::string plan = plan_text(space, space.plans[own.plan]);
   if (!own.outcome.feasible)

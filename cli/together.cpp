@@ -91,7 +91,7 @@ std::string together_text(const std::array<PlayedJob, 2>& jobs, const JobsTogeth
                         percent(answer.links[i].busy, 0));
   if (answer.links.size() > most_shared)
     text += fmt::format("and {} more links\n", answer.links.size() - most_shared);
-  return text + "\n" + played_text(answer.by) + "\n";
+  return text + played_text(answer.by);
 }
 
 Records job_records(const std::string& name, const JobBeside& job) {

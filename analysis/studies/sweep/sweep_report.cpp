@@ -24,7 +24,7 @@ double speed(const SweepRow& row) {
 }
 
 // Returns, row by row, money for tokens where the sweep has prices, else GPU time.
-std::vector<double> costs_of(const SweepTable& table) {
+std::vector<double> token_costs(const SweepTable& table) {
   const bool priced = std::ranges::any_of(
       table.rows, [](const SweepRow& row) { return row.outcome.of("price").has_value(); });
   return mapped(table.rows, [&](const SweepRow& row) {
@@ -142,7 +142,7 @@ SweepReport report_of(const SweepTable& table) {
   // Each of these is the first of equals, in the order of the sweep.
   const auto first = [&](const auto& better) { return *std::ranges::min_element(rows, better); };
   report.fastest = first([&](auto a, auto b) { return speed(at(a)) > speed(at(b)); });
-  const std::vector<double> costs = costs_of(table);
+  const std::vector<double> costs = token_costs(table);
   report.cheapest = first([&](auto a, auto b) { return costs[a] < costs[b]; });
   report.smallest =
       first([&](auto a, auto b) { return figure(at(a), "gpus") < figure(at(b), "gpus"); });
