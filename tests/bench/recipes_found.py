@@ -42,6 +42,12 @@ def loses_on(stepsim, scenario, best):
     return ", ".join(f"{cause} {seconds:+.2f} s" for seconds, cause in more[:2] if seconds > 0)
 
 
+def how_sure(stepsim, scenario, best):
+    """In how many draws of the constants the best is out of reach."""
+    claim = answer(stepsim, "check", f"A is at least {1 + NEAR}x faster than B", best, scenario)["claims"][0]
+    return claim["sentence"].split(";")[-1].split(",")[0].strip()
+
+
 def main():
     words = sys.argv[1:] or sys.exit(__doc__)
     within = "60"
@@ -78,7 +84,10 @@ def main():
             behind = recipe["step_time_s"] / first["step_time_s"] - 1
             runs = recipe["verdict"] in ("fits", "tight")
             good = runs and (place is not None or behind <= NEAR)
-            reason = "" if good else loses_on(stepsim, scenario, f"{folder}/plans-{row}/1.yaml")
+            best = f"{folder}/plans-{row}/1.yaml"
+            reason = "" if good else loses_on(stepsim, scenario, best)
+            if reason:
+                reason += f" ({how_sure(stepsim, scenario, best)})"
             found += good
             explained += bool(not good and runs and reason and why)
             print(f"{'found ' if good else 'beaten' if runs and reason and why else 'MISSED'} {row}: {recipe['step_time_s']:.2f} s,"
