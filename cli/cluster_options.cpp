@@ -3,7 +3,6 @@
 namespace stepsim {
 
 ClusterChoice cluster_choice(const std::string& name, const Options& options) {
-  constexpr std::uint32_t most_nodes = 8192;  // 65,536 GPUs take seconds; ten times as many, hours
   return {.name = name,
           .nodes = count_of(options, nodes_option.name, 1, most_nodes),
           .network = options.get(network_option.name).value_or(""),

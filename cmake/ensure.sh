@@ -4,7 +4,7 @@
 build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev
   libboost-program-options-dev libhdf5-dev libfmt-dev libyaml-cpp-dev libtomlplusplus-dev libnlopt-dev
   node-d3)
-test_packages=(catch2 python3-h5py)
+test_packages=(catch2 python3-h5py valgrind)  # without valgrind no instructions are counted
 slurm_packages=(slurm-wlm munge)  # without them one test is skipped
 stamp=$root/build/.stamp
 log=$root/build/launch.log

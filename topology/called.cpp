@@ -175,8 +175,8 @@ void settle_machine(const Catalogue& data, std::uint32_t all, ClusterChoice& cho
   std::uint32_t each = 0;
   const bool entry = choice.name.empty() || is_on(data, node_shelf, choice.name) ||
                      is_on(data, cluster_shelf, choice.name);
-  if (const std::string node = entry ? "" : only_node(data, choice.name); !node.empty())
-    choice.name = node;
+  if (const std::string only = entry ? "" : only_node(data, choice.name); !only.empty())
+    choice.name = only;
   else if (const auto card = entry ? std::nullopt : card_called(data, choice.name)) {
     if (all == 0 && !choice.gpus) all = card->count;
     const std::uint32_t nodes = std::max(choice.nodes.value_or(1), 1u);

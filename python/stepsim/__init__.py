@@ -34,8 +34,9 @@ class InputError(Error):
 
 
 def program() -> str:
-    """The program that is asked: $STEPSIM, or `stepsim` of the PATH."""
-    found = os.environ.get("STEPSIM") or shutil.which("stepsim")
+    """The program that is asked: $STEPSIM, else what this package carries, else `stepsim` of the PATH."""
+    carried = pathlib.Path(__file__).parent / "program/stepsim"
+    found = os.environ.get("STEPSIM") or (str(carried) if carried.exists() else shutil.which("stepsim"))
     if not found:
         raise Error("no program stepsim in the PATH: the environment variable STEPSIM names one")
     return found

@@ -239,12 +239,12 @@ void fit_default_partition(const Table& job, Scenario& scenario) {
   Grpo& grpo = *scenario.grpo;
   if (job.has("deepspeed_zpg") || !job.sound()) return;
   const auto learners = static_cast<std::int64_t>(place(scenario.cluster, grpo).learners.size());
-  const std::int64_t usual = grpo.hpz;
-  while (grpo.hpz > 1 && learners % grpo.hpz != 0) --grpo.hpz;
+  const std::int64_t usual = grpo.hpz, sharing = sharing_states(scenario.strategy, learners);
+  grpo.hpz = secondary_partition(usual, sharing);
   if (grpo.hpz != usual)
     scenario.notes.push_back(fmt::format(
-        "job.deepspeed_zpg is not set: {}, as its default of {} does not divide {} learners",
-        grpo.hpz, usual, learners));
+        "job.deepspeed_zpg is not set: {}, as its default of {} does not divide {} learners{}",
+        grpo.hpz, usual, sharing, sharing < learners ? " that share states" : ""));
 }
 
 void check_rounds(const Table& job, const Grpo& grpo) {
@@ -273,9 +273,11 @@ void check_grpo(const Table& job, const Scenario& scenario) {
   check_lengths(job, scenario);
   const auto learners = static_cast<std::int64_t>(placement.learners.size());
   check_sharing(job, scenario, learners);
-  if (grpo.hpz > 1 && learners % grpo.hpz != 0)
-    job.problem("deepspeed_zpg", fmt::format("{} does not divide {} learners (the default is 8)",
-                                             grpo.hpz, learners));
+  const std::int64_t sharing = sharing_states(scenario.strategy, learners);
+  if (grpo.hpz > 1 && sharing % grpo.hpz != 0)
+    job.problem("deepspeed_zpg",
+                fmt::format("{} does not divide {} learners{} (the default is 8)", grpo.hpz,
+                            sharing, sharing < learners ? " that share states" : ""));
   if (grpo.active_sampling && grpo.async_steps < 2)
     job.problem("active_sampling", "needs async_steps of 2 or more");
   if (grpo.layout == GrpoLayout::separate && grpo.park_learners)

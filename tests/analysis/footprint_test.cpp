@@ -145,11 +145,11 @@ TEST_CASE("a verdict is a chance, even where what is stated just fits", "[analys
 TEST_CASE("the largest micro-batch that is sure to fit is smaller than one that may",
           "[analysis]") {
   Scenario scenario = seed("llama32-3b-sft-zero3");
-  const std::int64_t sure = largest_micro_batch(scenario, fits_from);
-  CHECK(sure < largest_micro_batch(scenario, tight_from));
-  scenario.job.micro_batch = sure;
+  const std::int64_t safe = largest_micro_batch(scenario, fits_from);
+  CHECK(safe < largest_micro_batch(scenario, tight_from));
+  scenario.job.micro_batch = safe;
   CHECK(footprint(scenario).fit() == Fit::fits);
-  scenario.job.micro_batch = sure + 1;
+  scenario.job.micro_batch = safe + 1;
   CHECK(footprint(scenario).fit() != Fit::fits);
 }
 

@@ -155,6 +155,11 @@ TEST_CASE("what fails all the time is refused, not played for ever", "[goodput]"
   JobCourse job = failing(10);
   job.steps = 1000;
   CHECK_THROWS_WITH(goodput_of(job), Catch::Contains("something fails once in 10.0 s"));
+  JobCourse seldom_saved = failing(12 * hour);  // once in 5,400 times three steps are done in time
+  seldom_saved.step = 34.4 * hour;
+  seldom_saved.steps = 3611;
+  seldom_saved.interval = 3;
+  CHECK_THROWS_WITH(goodput_of(seldom_saved), Catch::Contains("leaves no time for a step"));
 }
 
 // What published jobs say of their failures, and what is left of the time by it. Where checkpoints

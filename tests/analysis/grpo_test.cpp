@@ -84,6 +84,18 @@ TEST_CASE("a second copy inside a node spares its cards the gathers of the backw
   CHECK(four.memory.learner.start > one.memory.learner.start);
 }
 
+TEST_CASE("a second copy is divided among learners that share states, not those of a tensor",
+          "[grpo]") {
+  const auto divided = [](const char* sharers) {
+    return with({{"job.learners_per_node", "[4, 4, 4, 4]"},
+                 {"strategy.tensor_parallel.size", "4"},
+                 {"job.deepspeed_zpg", sharers}});
+  };
+  CHECK(predict_grpo(divided("4")).step_time.value > 0);
+  CHECK_THROWS_WITH(divided("8"),
+                    Catch::Contains("8 does not divide 4 learners that share states"));
+}
+
 TEST_CASE("twelve nodes with packed learners beat twenty with one learner each", "[grpo]") {
   const double packed =
       predict_grpo(with({{"cluster.nodes", "12"}, {"job.learners_per_node", "[4, 4, 4, 4]"}}))

@@ -196,6 +196,23 @@ TEST_CASE("gradients of many GPUs that wait unreduced are bounded whole", "[laws
   CHECK(share_of("{size: 2, virtual_stages: 2, schedule: zbv}", "16") > 0.4);
 }
 
+// Few layers, whose activations are beside those of a head of many rows.
+TEST_CASE("adapters on packed weights hold no less than their bound", "[laws]") {
+  const std::vector<Setting> all{
+      {"model",
+       "{architectures: [GPTNeoXForCausalLM], num_hidden_layers: 3, hidden_size: 6144, "
+       "intermediate_size: 24576, num_attention_heads: 64, vocab_size: 50432, "
+       "max_position_embeddings: 2048, tie_word_embeddings: false, rotary_pct: 0.25}"},
+      {"cluster", "{node: h100-8}"},
+      {"stack", "llama-factory-liger"},
+      {"job.sequence", "40040"},
+      {"strategy.checkpointing", "operators"},
+      {"strategy.lora.quantised", "fp4"}};
+  const Scenario scenario = load_scenario(source_data(), "plan", all);
+  const LeastStep bound = LeastSteps(scenario.cluster).of(step_input(scenario));
+  CHECK(bound.bytes > 0.8 * check_bound(bound, "plan", all));
+}
+
 TEST_CASE("a search with bounds finds what trying every plan finds", "[laws][slow]") {
   for (const PlanQuestion& question : spaces()) {
     const PlanSpace space = plan_space(question);

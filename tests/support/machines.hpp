@@ -18,10 +18,10 @@ struct MachineSize {
 // allowed. `to_the_brim` stands for as many nodes as are allowed.
 inline constexpr std::uint32_t to_the_brim = 0;
 std::vector<MachineSize> node_machines(const std::vector<std::uint32_t>& counts,
-                                       std::uint32_t most_ranks);
+                                       std::uint32_t ranks);
 // Returns the same for those clusters that join their nodes by another network than usual.
 std::vector<MachineSize> cluster_machines(const std::vector<std::uint32_t>& counts,
-                                          std::uint32_t most_ranks);
+                                          std::uint32_t ranks);
 
 Cluster load(const MachineSize& size);
 

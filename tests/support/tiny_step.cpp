@@ -68,7 +68,8 @@ Stack tiny_stack() {
                 .step = made_up<Seconds>(1e-3),
                 .batch = made_up<Seconds>(2e-3),
                 .file_write = made_up<BytesPerSecond>(1e9),
-                .file_read = made_up<BytesPerSecond>(2e9)};
+                .file_read = made_up<BytesPerSecond>(2e9),
+                .restart = made_up<Seconds>(60)};
   stack.kernels = {.gemm = made_up<Ratio>(1),
                    .attention = made_up<Ratio>(1),
                    .memory = made_up<Ratio>(1),

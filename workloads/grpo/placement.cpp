@@ -111,4 +111,14 @@ Cluster cluster_of(const Cluster& cluster, const Group& ranks) {
   return part;
 }
 
+std::int64_t sharing_states(const Strategy& strategy, std::int64_t ranks) {
+  const std::int64_t apart = strategy.tensor_parallel.size * strategy.pipeline_parallel.size;
+  return std::max<std::int64_t>(1, ranks / apart);
+}
+
+std::int64_t secondary_partition(std::int64_t asked, std::int64_t sharing) {
+  while (asked > 1 && sharing % asked != 0) --asked;
+  return asked;
+}
+
 }  // namespace stepsim

@@ -33,4 +33,11 @@ Cluster cluster_of(const Cluster& cluster, const Group& ranks);
 // Returns the first so many GPUs, node by node.
 std::vector<std::uint32_t> first_gpus(const Cluster& cluster, std::uint32_t count);
 
+// Ranks among these that share one copy of the states: those of a tensor or pipeline do not.
+std::int64_t sharing_states(const Strategy& strategy, std::int64_t ranks);
+
+// Returns the largest secondary partition, up to the one that is asked for, that so many ranks can
+// be divided into.
+std::int64_t secondary_partition(std::int64_t asked, std::int64_t sharing);
+
 }  // namespace stepsim

@@ -233,7 +233,7 @@ LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vect
             .backward = visits * backward,
             .host = visits * (rounds * issued + dispatched(summed, host.plain_launch.value)),
             .kept = visits * (unit.memory.kept + unit.memory.input),
-            .again = visits * std::max(0.0, unit.memory.saved - unit.memory.kept),
+            .again = visits * (unit.memory.saved - unit.memory.kept),
             .gathered = gathers ? visits * width * unit.elements() : 0,
             .dense = apart ? 0 : trained,
             .experts = apart ? trained : 0};

@@ -37,9 +37,9 @@ struct FaultQuestion {
 // The step with one fault at one level, at the constants' stated values.
 struct FaultyStep {
   std::size_t fault = 0;  // among the kinds; their number: nothing is wrong
-  std::vector<Setting> settings;
+  std::vector<Setting> settings{};
   double step_time = 0, busy = 0, spread = healthy_spread;
-  MemoryFigures memory;
+  MemoryFigures memory{};
 };
 
 // A run with all faults that it could have. Those that change nothing are left out.

@@ -121,7 +121,8 @@ Scenario learners_of(const Scenario& scenario, GrpoModel model, Passes passes) {
   // A prompt and its response attend to themselves.
   learner.job.documents.mean = static_cast<double>(grpo.prompt_tokens) + mean_response(grpo);
   const auto learners = static_cast<std::int64_t>(learner.cluster.ranks());
-  learner.strategy.zero.hpz = std::min(grpo.hpz, learners);
+  learner.strategy.zero.hpz =
+      secondary_partition(grpo.hpz, sharing_states(scenario.strategy, learners));
   // Scores of the policy before the first of several updates.
   learner.job.scoring_passes = all && grpo.scores() ? 1 : 0;
   if (!critic) return learner;

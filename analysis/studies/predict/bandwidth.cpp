@@ -94,7 +94,8 @@ BandwidthAnswer measure_bandwidth(const Cluster& cluster, const BandwidthQuestio
   if (question.options.detail == Detail::stepped)
     require_budget(flow_of_many * std::pow(static_cast<double>(ranks.size()), 2), question.budget,
                    "take fewer ranks or --detail fluid");
-  std::vector<CollectivePlan> plans{plan_of(cluster, question, ranks)};
+  std::vector<CollectivePlan> plans(1);  // a list of values would copy the patterns
+  plans.front() = plan_of(cluster, question, ranks);
   keep_used(plans.front(), question.sizes);
   if (question.folding == Folding::off)
     require_budget(flow_of_one * flows_between_ends(plans.front()), question.budget,

@@ -27,7 +27,7 @@ struct JobCourse {
   double begin = 0;    // s, before the first step
   double restart = 0;  // s, from a failure until steps go on
   std::int64_t interval = 0;  // steps between checkpoints; 0: the one that loses least
-  std::vector<Break> breaks;
+  std::vector<Break> breaks{};
   std::int64_t nodes = 1;    // that the job is made for
   std::int64_t spares = -1;  // in reserve; below 0: as many as it takes
   bool shrinks = false;      // it goes on with fewer nodes
