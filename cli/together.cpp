@@ -2,6 +2,7 @@
 #include "analysis/studies/together/together.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -50,8 +51,9 @@ std::array<std::string, 2> placements(const Options& options, std::uint32_t a, s
 }
 
 struct PlayedJob {
-  std::string word;
+  std::string word, name;
   Scenario scenario;
+  std::string nodes{};  // of the machine
 };
 
 std::array<PlayedJob, 2> read_jobs(const CommandLine& line, const Options& options) {
@@ -59,16 +61,23 @@ std::array<PlayedJob, 2> read_jobs(const CommandLine& line, const Options& optio
     throw UserError(fmt::format("which two scenarios? usage: {}", together_usage.call));
   const std::vector<Setting> settings = settings_of(options);
   std::array<PlayedJob, 2> jobs;
-  for (std::size_t i = 0; i < jobs.size(); ++i)
-    jobs[i] = {options.words[i], load_scenario(line.data, options.words[i], settings)};
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Scenario scenario = load_scenario(line.data, options.words[i], settings);
+    jobs[i] = {options.words[i], scenario.name, std::move(scenario)};
+  }
   const bool said = std::ranges::any_of(
       jobs, [](const PlayedJob& job) { return !job.scenario.cluster.placement.empty(); });
-  if (said && !options.has("placement")) return jobs;
+  if (said && !options.has("placement")) {
+    for (PlayedJob& job : jobs)
+      job.nodes = fmt::format("{}", fmt::join(job.scenario.cluster.placement, ","));
+    return jobs;
+  }
   const auto whose =
       placements(options, jobs[0].scenario.cluster.nodes, jobs[1].scenario.cluster.nodes);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     std::vector<Setting> own = settings;
     own.emplace_back("cluster.placement", whose[i]);
+    jobs[i].nodes = whose[i];
     jobs[i].scenario = load_scenario(line.data, jobs[i].word, own);
   }
   return jobs;
@@ -78,8 +87,7 @@ std::string together_text(const std::array<PlayedJob, 2>& jobs, const JobsTogeth
   TextTable table{{"", "job", " nodes", " alone", " together", " shortest to longest", " loses"}};
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const JobBeside& job = answer.jobs[i];
-    table.rows.push_back({i == 0 ? "A" : "B", jobs[i].scenario.name,
-                          std::to_string(jobs[i].scenario.cluster.nodes), to_text(job.alone),
+    table.rows.push_back({i == 0 ? "A" : "B", jobs[i].name, jobs[i].nodes, to_text(job.alone),
                           to_text(job.beside),
                           fmt::format("{} to {}", to_text(job.shortest), to_text(job.longest)),
                           percent(job.loses())});
@@ -132,8 +140,7 @@ int together_command(const CommandLine& line) {
   const JobsTogether answer =
       play_together(jobs[0].scenario, jobs[1].scenario, player_of(*options));
   if (options->has("json"))
-    print_result(together_kind, {},
-                 together_records({jobs[0].scenario.name, jobs[1].scenario.name}, answer));
+    print_result(together_kind, {}, together_records({jobs[0].name, jobs[1].name}, answer));
   else
     say("{}", together_text(jobs, answer));
   return exit_code::yes;

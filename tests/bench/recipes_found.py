@@ -27,14 +27,6 @@ def answer(stepsim, *words):
     return json.loads(done.stdout)
 
 
-def place_of(recipe, best):
-    """The same plan has the same figures, to the bit."""
-    for place, plan in enumerate(best, 1):
-        if plan["step_time_s"] == recipe["step_time_s"] and plan["peak_memory_bytes"] == recipe["peak_memory_bytes"]:
-            return place
-    return None
-
-
 def loses_on(stepsim, scenario, best):
     """The causes that `explain` gives most of the gap to, with their seconds."""
     rows = answer(stepsim, "explain", best, scenario, "--samples", "0")["rows"]
@@ -70,29 +62,26 @@ def main():
                 sys.exit(f"{row}: {table}.csv has no such row that is predicted")
             begin = time.monotonic()
             try:
-                recipe = answer(stepsim, "run", scenario, "--samples", "0")
                 plans = answer(stepsim, "plan", scenario, "--samples", "0", "--top", str(FIRST), "--within", within,
                                "-o", f"{folder}/plans-{row}")
             except subprocess.TimeoutExpired:
                 print(f"{row}: not within {LONGEST} s", flush=True)
                 continue
-            if not plans["best"]:
-                print(f"{row}: no plan fits", flush=True)
+            recipe, first = plans["own"], (plans["best"] or [None])[0]
+            if not recipe or not first:
+                print(f"MISSED {row}: {'no plan fits' if recipe else 'no plan splits as it does, or it cannot fit'}; {why}", flush=True)
                 continue
-            first = plans["best"][0]
-            place = place_of(recipe, plans["best"])
-            behind = recipe["step_time_s"] / first["step_time_s"] - 1
-            runs = recipe["verdict"] in ("fits", "tight")
-            good = runs and (place is not None or behind <= NEAR)
+            place, runs = recipe["place"], not recipe["reason"]
+            good = runs and (place is not None or recipe["more"] <= NEAR)
             best = f"{folder}/plans-{row}/1.yaml"
-            reason = "" if good else loses_on(stepsim, scenario, best)
+            reason = "" if good or not runs else loses_on(stepsim, scenario, best)
             if reason:
                 reason += f" ({how_sure(stepsim, scenario, best)})"
             found += good
             explained += bool(not good and runs and reason and why)
             print(f"{'found ' if good else 'beaten' if runs and reason and why else 'MISSED'} {row}: {recipe['step_time_s']:.2f} s,"
                   f" {recipe['peak_memory_bytes'] / 1e9:.1f} GB,"
-                  f" {'place ' + str(place) if place else 'not among the first ' + str(FIRST)}, {behind:+.1%} behind the first"
+                  f" {'place ' + str(place) if place else 'not among the first ' + str(FIRST)}, {recipe['more']:+.1%} behind the first"
                   f"{'' if runs else ', DOES NOT FIT'}; first: {first['plan']}, {first['step_time_s']:.2f} s,"
                   f" {first['peak_memory_bytes'] / 1e9:.1f} GB, {first['binds']}; {plans['plans']} plans, {plans['replayed']} replays,"
                   f" {(plans['open'] or {}).get('plans', 0)} open, {time.monotonic() - begin:.0f} s"
