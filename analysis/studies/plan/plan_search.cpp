@@ -87,13 +87,14 @@ class SearchOfPlans {
   PlanAnswer best_that_leave(double free) {
     best_ = Best(search_.goal, search_.top, 1 - free);
     for (const std::size_t plan : replayed_) best_.add(plan, run_.outcome(plan));
+    replay_own();
     find_bounds(1 - free);
     PlanAnswer answer;
     answer.free = free;
     answer.plans = space_.plans.size();
     answer.too_large = answer.plans - queue_->left();
-    for (const std::size_t plan : replayed_) queue_->drop(plan);
-    replay_own();
+    for (const std::size_t plan : replayed_)
+      if (!queue_->drop(plan)) --answer.too_large;
     while (fill_batch()) replay_batch();
     replay_dear();
     conclude(answer);
@@ -188,11 +189,17 @@ class SearchOfPlans {
     return !batch_.empty();
   }
 
-  // What somebody has goes first: no answer is worse.
+  // What somebody has goes first: no answer is worse, and it may fit where its bound leaves too
+  // little free.
   void replay_own() {
-    if (!space_.own || is_over() || is_dear(*space_.own, 1) || !queue_->drop(*space_.own)) return;
-    batch_ = {*space_.own};
-    replay_batch();
+    if (!space_.own || replayed_.contains(*space_.own) || is_over()) return;
+    const std::vector<std::size_t> own{*space_.own};
+    bounds_.find(own, 1, [] { return false; });
+    if (is_dear(own.front(), 1)) return;
+    run_.answer(own, memory_of_workers());
+    if (!run_.knows(own.front())) return;
+    replayed_.insert(own.front());
+    best_.add(own.front(), run_.outcome(own.front()));
   }
 
   // One after the other these have the memory of all workers.

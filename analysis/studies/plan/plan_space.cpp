@@ -366,24 +366,22 @@ void keep_points(PlanSpace& space) {
       mapped(space.points, [&](const SweepValues& point) { return space.plans[places.at(point)]; });
 }
 
-// Returns the plan that is as the scenario splits its job; `tensor` of experts has two words for
-// one thing.
+// Returns the plan whose settings the scenario has already; what a plan leaves as it is, is so.
 std::optional<std::size_t> own_plan(const PlanSpace& space) {
-  StepInput asked = step_input(space.asked);
-  asked.strategy.experts.tensor = expert_tensor_of(asked.strategy);
-  const auto same = [&](const JobPlan& plan) {
-    if (plan.accumulation != asked.job.accumulation || plan.sizes.rows != asked.job.micro_batch ||
-        plan.sizes.tensor != asked.strategy.tensor_parallel.size ||
-        plan.sizes.stages != asked.strategy.pipeline_parallel.size)
-      return false;
-    StepInput input = input_of(space, plan);
-    input.strategy.experts.tensor = expert_tensor_of(input.strategy);
-    return input.cluster.nodes == asked.cluster.nodes && input.strategy == asked.strategy &&
-           input.job == asked.job;
+  std::map<std::string, std::string> has;
+  for (const ResolvedKey& key : resolved_keys(space.asked)) has.emplace(key.path, key.value);
+  const auto& layers = space.asked.strategy.pipeline_parallel.layers;
+  has[std::string(layers_key)] =
+      layers.empty() ? "[]" : fmt::format("[{}]", fmt::join(layers, ", "));
+  const std::vector<std::string>& keys = space.sweep.axes.front().keys;
+  const auto same = [&](const SweepValues& point) {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (!point[i].empty() && has[keys[i]] != point[i]) return false;
+    return true;
   };
-  const auto place = std::ranges::find_if(space.plans, same);
-  if (place == space.plans.end()) return std::nullopt;
-  return static_cast<std::size_t>(place - space.plans.begin());
+  const auto place = std::ranges::find_if(space.points, same);
+  if (place == space.points.end()) return std::nullopt;
+  return static_cast<std::size_t>(place - space.points.begin());
 }
 
 [[noreturn]] void fail_uneven(const PlanSpace& space, const PlanQuestion& question) {
