@@ -369,7 +369,7 @@ void keep_points(PlanSpace& space) {
 // Returns the plan whose settings the scenario has already; what a plan leaves as it is, is so.
 std::optional<std::size_t> own_plan(const PlanSpace& space) {
   std::map<std::string, std::string> has;
-  for (const ResolvedKey& key : resolved_keys(space.asked)) has.emplace(key.path, key.value);
+  for (const ResolvedKey& key : resolved_keys(space.asked)) has.emplace(key.path(), key.value);
   const auto& layers = space.asked.strategy.pipeline_parallel.layers;
   has[std::string(layers_key)] =
       layers.empty() ? "[]" : fmt::format("[{}]", fmt::join(layers, ", "));
