@@ -79,6 +79,7 @@ std::array<PlayedJob, 2> read_jobs(const CommandLine& line, const Options& optio
     own.emplace_back("cluster.placement", whose[i]);
     jobs[i].nodes = whose[i];
     jobs[i].scenario = load_scenario(line.data, jobs[i].word, own);
+    jobs[i].scenario.name = jobs[i].name;
   }
   return jobs;
 }

@@ -168,6 +168,7 @@ class Sizes {
   void add_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
     std::vector<std::int64_t> pieces(sizes.stages == 1 ? 1 : most_pieces);
     std::iota(pieces.begin(), pieces.end(), 1);
+    if (sizes.stages > 1) add_own(pieces, space_.asked.strategy.pipeline_parallel.virtual_stages);
     std::vector<PipelineSchedule> schedules = scenario.stack.choices.schedules;
     if (sizes.stages == 1 || schedules.empty()) schedules = {sizes.schedule};
     for (const PipelineSchedule schedule : schedules) {
@@ -183,12 +184,19 @@ class Sizes {
       std::vector<std::int64_t> tensor{1};
       if (shared) tensor.push_back(sizes.tensor);
       for_each(&PlanSizes::expert_tensor, sizes, tensor, [&] {
-        for_each(&PlanSizes::rows, sizes,
-                 powers_of_two(sizes.context > 1 ? 1 : std::min(rows, most_rows)), [&] {
-                   if (rows % sizes.rows == 0) add({kind_, sizes, rows / sizes.rows});
-                 });
+        std::vector<std::int64_t> list =
+            powers_of_two(sizes.context > 1 ? 1 : std::min(rows, most_rows));
+        add_own(list, space_.asked.job.micro_batch);
+        for_each(&PlanSizes::rows, sizes, list, [&] {
+          if (rows % sizes.rows == 0) add({kind_, sizes, rows / sizes.rows});
+        });
       });
     });
+  }
+
+  // What the scenario has is tried, too.
+  static void add_own(std::vector<std::int64_t>& list, std::int64_t own) {
+    if (!holds(list, own)) list.push_back(own);
   }
 
   std::vector<std::int64_t> holders_of_experts(const Scenario& scenario) const {
