@@ -578,7 +578,7 @@ cli("two jobs on the same nodes" ARGS together ${pair} --placement 0-1/1-2 SHELL
 cli("two jobs with half a placement" ARGS together ${pair} --placement 0-1 SHELL "${write_pair} \"$@\"; code=$?; rm @WORK@/out/pair.yaml; exit $code" CODE 2
   ERROR "--placement: expected the nodes of A and those of B, such as 0-3/4-7, found \"0-1\"")
 cli("one job together with none" ARGS together mpt7b-zero2 CODE 2 ERROR_MATCHES "^stepsim: which two scenarios\\? usage: stepsim together A B ")
-cli("a job on one node together with another" ARGS together mpt7b-zero2 mpt7b-zero2 CODE 2 ERROR_MATCHES "^stepsim: mpt7b-zero2 is on one node: it shares no network\n$")
+cli("a job on one node together with another" ARGS together mpt7b-zero2 mpt7b-zero2 CODE 2 ERROR_MATCHES "^stepsim: MPT-7B[^\n]* is on one node: it shares no network\n$")
 
 # ---- diff ----
 cli("diff of two scenarios" ARGS diff qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe

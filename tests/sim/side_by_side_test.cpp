@@ -21,6 +21,7 @@ Platform two_links(std::string shared) {
 // Computes for a second and sends over both links.
 OpGraph computes_and_sends() {
   OpGraph graph;
+  graph.name("work");
   const OpId computed = graph.add(compute_op(0, 1), {});
   graph.add(traffic_op(graph.pattern(one_round(0, {flow_over({0, 1})})), bytes), {computed});
   return graph;
