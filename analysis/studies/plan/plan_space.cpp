@@ -381,6 +381,8 @@ std::optional<std::size_t> own_plan(const PlanSpace& space) {
   const auto& layers = space.asked.strategy.pipeline_parallel.layers;
   has[std::string(layers_key)] =
       layers.empty() ? "[]" : fmt::format("[{}]", fmt::join(layers, ", "));
+  has["strategy.moe.expert_tensor_parallel"] =
+      std::to_string(expert_tensor_of(space.asked.strategy));
   const std::vector<std::string>& keys = space.sweep.axes.front().keys;
   const auto same = [&](const SweepValues& point) {
     for (std::size_t i = 0; i < keys.size(); ++i)
