@@ -36,6 +36,7 @@ int anchor_command(const CommandLine& line);
 int diagnose_command(const CommandLine& line);
 int explain_command(const CommandLine& line);
 int diff_command(const CommandLine& line);
+int together_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
 int kernels_command(const CommandLine& line);

@@ -73,6 +73,23 @@ Rates rates_of(const Options& options, const Catalogue& data, const Cluster& clu
   return rates;
 }
 
+SweepPrice sweep_price_of(const Options& options, const Catalogue& data, const Cluster& base,
+                          bool other_gpus) {
+  const std::string said = options.get("price").value_or("");
+  SweepPrice price{.said = said, .budget = positive_of(options, "budget-money", "money")};
+  if (said.empty() || !is_letter(said.front()) || !other_gpus) {
+    const std::optional<double> rate = rates_of(options, data, base).price;
+    if (rate) price.of = [rate](const Cluster&) { return rate; };
+    return price;
+  }
+  price_of(data, said, base);
+  price.of = [data, said](const Cluster& cluster) {
+    const std::optional<Price> offer = price_of(data, said, cluster);
+    return offer ? std::optional(offer->rate) : std::nullopt;
+  };
+  return price;
+}
+
 std::string cost_text(const Rates& rates, const JobTime& job) {
   if (!rates.price && !rates.power) return "";
   const double hours = gpu_hours(job);

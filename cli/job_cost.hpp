@@ -7,6 +7,7 @@
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/goodput.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/sweep/sweep.hpp"
 #include "cli/options.hpp"
 #include "sim/base/record.hpp"
 #include "sim/base/units.hpp"
@@ -21,6 +22,10 @@ struct Rates {
   std::optional<double> budget{};
 };
 Rates rates_of(const Options& options, const Catalogue& data, const Cluster& cluster);
+// Of a sweep, whose points may have other GPUs than `base`: throws UserError where none of them can
+// have such a price.
+SweepPrice sweep_price_of(const Options& options, const Catalogue& data, const Cluster& base,
+                          bool other_gpus);
 
 struct JobTime {
   Seconds step, wall;  // wall: 0 where no length of the job is said

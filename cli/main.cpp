@@ -21,26 +21,18 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array commands{Command{"run", stepsim::run_command},
-                              Command{"memory", stepsim::memory_command},
-                              Command{"sweep", sweep_command},
-                              Command{"plan", plan_command},
-                              Command{"merge", merge_command},
-                              Command{"anchor", anchor_command},
-                              Command{"diagnose", diagnose_command},
-                              Command{"explain", explain_command},
-                              Command{"diff", diff_command},
-                              Command{"check", check_command},
-                              Command{"validate", validate_command},
-                              Command{"kernels", kernels_command},
-                              Command{"report", report_command},
-                              Command{"serve", serve_command},
-                              Command{"mcp", mcp_command},
-                              Command{"export", export_command},
-                              Command{"collective", collective_command},
-                              Command{"import", import_command},
-                              Command{"list", list_command},
-                              Command{"show", show_command}};
+constexpr std::array commands{
+    Command{"run", stepsim::run_command},  Command{"memory", stepsim::memory_command},
+    Command{"sweep", sweep_command},       Command{"plan", plan_command},
+    Command{"merge", merge_command},       Command{"anchor", anchor_command},
+    Command{"diagnose", diagnose_command}, Command{"explain", explain_command},
+    Command{"diff", diff_command},         Command{"together", together_command},
+    Command{"check", check_command},       Command{"validate", validate_command},
+    Command{"kernels", kernels_command},   Command{"report", report_command},
+    Command{"serve", serve_command},       Command{"mcp", mcp_command},
+    Command{"export", export_command},     Command{"collective", collective_command},
+    Command{"import", import_command},     Command{"list", list_command},
+    Command{"show", show_command}};
 
 void print_help() {
   say("stepsim {} - predicts what collectives and training steps cost on modelled GPU clusters\n\n"

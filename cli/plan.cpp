@@ -121,6 +121,7 @@ PlanQuestion question_of(const CommandLine& line, const Options& options) {
     question.settings.emplace_back("model", question.source);
     question.settings.emplace_back("name", question.source);
     question.source = scenario_file(line.data, "plan");
+    question.of_model = true;
     if (question.batch == 0) question.batch = 256;
   }
   const auto add = [&](std::string_view option, std::string_view key) {

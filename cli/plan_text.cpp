@@ -110,6 +110,30 @@ std::string second_text(const PlanSpace& space, const PlanSearch& search,
   return text + ".";
 }
 
+// Returns the place of the job's own split among the best, from 1.
+std::optional<std::size_t> own_place(const PlanAnswer& answer) {
+  const auto place = std::ranges::find(answer.best, answer.own->plan, &FoundPlan::plan);
+  if (place == answer.best.end()) return std::nullopt;
+  return static_cast<std::size_t>(place - answer.best.begin()) + 1;
+}
+
+std::string own_text(const PlanSpace& space, const PlanSearch& search, const PlanAnswer& answer) {
+  if (!answer.own || own_place(answer) == 1u) return answer.own ? "The first is the job's own." : "";
+  const OwnPlan& own = *answer.own;
+  const std::string plan = plan_text(space, space.plans[own.plan]);
+  if (!own.outcome.feasible)
+    return fmt::format("The job's own, {}, cannot run: {}.", plan, own.outcome.reason);
+  const auto place = own_place(answer);
+  const double more =
+      goal_of(own.outcome, search.goal) / goal_of(answer.best.front().outcome, search.goal) - 1;
+  std::string text =
+      fmt::format("The job's own, {}, {} {} more", place ? fmt::format("plan {}", *place) : plan,
+                  search.goal == PlanGoal::memory ? "needs" : "takes", percent(more));
+  if (!own.cause.empty())
+    text += fmt::format(", most of it in {} ({} more)", own.cause, to_text(own.lost));
+  return text + ".";
+}
+
 std::string counts_text(const PlanAnswer& answer) {
   const std::string free =
       answer.free > 0 ? fmt::format(" with {} of the memory free", percent(answer.free, 0)) : "";
@@ -273,6 +297,25 @@ Records second_records(const Turning& turning) {
           {"equal_at", "value of the constant at which both come to the same, SI", turning.at}};
 }
 
+Records own_records(const PlanSpace& space, const PlanSearch& search, const PlanAnswer& answer) {
+  const OwnPlan& own = *answer.own;
+  const bool beside = own.outcome.feasible && !answer.best.empty();
+  return {
+      {"plan", "in words", plan_text(space, space.plans[own.plan])},
+      {"reason", "why it cannot run; empty: it can", own.outcome.reason},
+      {"place", "among the best, from 1; null: behind them", own_place(answer)},
+      {"step_time_s", "one optimizer step", Seconds{own.outcome.of("step_time").value_or(0)}},
+      {"peak_memory_bytes", "needed on a GPU", Bytes{own.outcome.of("peak_memory").value_or(0)}},
+      {"more", "by the goal, than the first",
+       beside
+           ? goal_of(own.outcome, search.goal) / goal_of(answer.best.front().outcome, search.goal) -
+                 1
+           : 0,
+       Measure::error},
+      {"cause", "on which it loses most time beside the first", own.cause},
+      {"lost_s", "by it", own.lost}};
+}
+
 Records open_records(const PlanSearch& search, const PlanAnswer& answer) {
   const OpenPlans& each = answer.open;
   return {{"plans", "that were neither replayed nor put aside", each.plans},
@@ -313,6 +356,7 @@ std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
     text += cost;
   if (const std::string second = second_text(space, search, answer); !second.empty())
     text += wrapped(second);
+  if (const std::string own = own_text(space, search, answer); !own.empty()) text += wrapped(own);
   if (const std::string smaller = smaller_text(space, answer); !smaller.empty())
     text += wrapped(smaller);
   text += wrapped(counts_text(answer) + engines_text(space));
@@ -377,6 +421,8 @@ Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
       {"other_batches", "near the one asked about that are better, the best first",
        list_of(batches, batch_records)},
       parts_if("second", "what would put the second first", answer.second, second_records),
+      parts_if("own", "the split that the job has; null: it is none of these plans", answer.own,
+               [&](const OwnPlan&) { return own_records(space, search, answer); }),
       played_record(played)};
   if (!answer.best.empty()) records.push_back(cost_record(rates, job_time(answer.best.front())));
   return records;
@@ -391,6 +437,7 @@ Records plan_sample() {
   PlanAnswer answer;
   answer.best.emplace_back();
   answer.second.emplace().by.emplace();
+  answer.own.emplace().outcome = impossible("");
   answer.open.plans = 1;
   return plan_answer_records(space, {}, answer, {}, std::vector<OtherBatch>(1),
                              PlayedBy{.difference = 0.0, .energy_difference = 0.0});

@@ -29,6 +29,7 @@ Records model_sample();
 Records scenario_sample();
 Records keys_sample();
 Records diff_sample();
+Records together_sample();
 
 inline constexpr ResultKind run_kind{"run", 1, "`stepsim run`: one training step", run_sample,
                                      true};
@@ -75,6 +76,8 @@ inline constexpr ResultKind scenario_kind{"scenario", 1, "`stepsim show` of a sc
 inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`", keys_sample};
 inline constexpr ResultKind diff_kind{
     "diff", 1, "`stepsim diff`: what two scenarios say differently", diff_sample, 2};
+inline constexpr ResultKind together_kind{
+    "together", 1, "`stepsim together`: what two jobs lose to each other", together_sample};
 
 std::span<const ResultKind* const> result_kinds();
 // Returns the JSON Schema of what --json prints.

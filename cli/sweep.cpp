@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analysis/studies/outcome/played_again.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
+#include "cli/job_cost.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/screen.hpp"
@@ -67,6 +70,14 @@ std::vector<std::string> inputs_of(const SweepQuestion& question, const std::str
   return inputs;
 }
 
+SweepPrice price_of_points(const Options& options, const SweepQuestion& question) {
+  const auto of_cluster = [](const std::string& key) { return key.starts_with("cluster."); };
+  return sweep_price_of(
+      options, question.data,
+      load_scenario(question.data, question.plan.scenario, question.plan.fixed).cluster,
+      std::ranges::any_of(question.plan.keys(), of_cluster));
+}
+
 int run_shard(SweepQuestion& question, const std::string& stem, const std::string& word) {
   const std::string name =
       fmt::format("{}.shard-{}-of-{}", stem, question.shard.number, question.shard.of);
@@ -85,7 +96,8 @@ int find(const CommandLine& line, const Options& options, const std::string& que
   SweepPlan plan = plan_of(options);
   if (plan.axes.empty())
     plan.axes.push_back(parse_axis("--find", fmt::format("{}={}", search.key, usual_bounds)));
-  for (const std::string_view name : {"shard", "output", "csv", "where", "zip", "samples"})
+  for (const std::string_view name :
+       {"shard", "output", "csv", "where", "zip", "samples", "price", "budget-money"})
     if (options.has(name)) throw UserError(fmt::format("--{}: means nothing with --find", name));
   const SearchResult result = run_search(line.data, plan, search);
   if (options.has("json")) {
@@ -130,6 +142,8 @@ int sweep_command(const CommandLine& line) {
   question.workers = count_of(*options, "workers", 1, 4096).value_or(question.workers);
   question.samples = count_of(*options, "samples", 0, 4096).value_or(0);
   question.progress = progress_bar("points");
+  if (options->has("price") || options->has("budget-money"))
+    question.price = price_of_points(*options, question);
   const std::string stem = stem_of(*options);
   if (options->has("shard")) {
     if (stem.empty()) throw UserError("--shard: needs --output NAME, for merge to find the parts");

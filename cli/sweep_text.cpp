@@ -82,6 +82,13 @@ std::string hours(double v) {
   return short_number(v / 3600);
 }
 
+// Which of these a table has, its points say.
+constexpr std::array price_columns{
+    ShownMetric{short_number, "a GPU-h", "price"},
+    ShownMetric{short_number, "a Mtok", "cost_per_million_tokens"},
+    ShownMetric{short_number, "the job", "cost"},
+    ShownMetric{short_number, "tokens for the budget", "budget_tokens"},
+};
 constexpr std::array training_columns{
     ShownMetric{as_it_is, "GPUs", "gpus"},
     ShownMetric{time, "step time", "step_time"},
@@ -110,11 +117,16 @@ constexpr std::array grpo_columns{
     ShownMetric{time, "start-up", "start_up"},
 };
 
-std::span<const ShownMetric> columns_for(const SweepTable& table) {
-  const bool grpo = std::ranges::any_of(
-      table.rows, [](const SweepRow& row) { return row.outcome.of("learners").has_value(); });
-  return grpo ? std::span<const ShownMetric>(grpo_columns)
-              : std::span<const ShownMetric>(training_columns);
+std::vector<ShownMetric> columns_for(const SweepTable& table) {
+  const auto some = [&](std::string_view metric) {
+    return std::ranges::any_of(
+        table.rows, [&](const SweepRow& row) { return row.outcome.of(metric).has_value(); });
+  };
+  std::vector<ShownMetric> columns(training_columns.begin(), training_columns.end());
+  if (some("learners")) columns.assign(grpo_columns.begin(), grpo_columns.end());
+  for (const ShownMetric& shown : price_columns)
+    if (some(shown.metric)) columns.push_back(shown);
+  return columns;
 }
 
 std::string bottleneck_text(const Outcome& outcome) {
@@ -134,7 +146,7 @@ TextTable point_table(const SweepTable& table, const SweepReport& report) {
   TextTable text{
       mapped(short_names(table.keys), [](const std::string& name) { return " " + name; })};
   const bool scaled = !report.scalings.empty();
-  const std::span<const ShownMetric> columns = columns_for(table);
+  const std::vector<ShownMetric> columns = columns_for(table);
   const bool drawn = std::ranges::any_of(
       table.rows, [](const SweepRow& row) { return row.outcome.of("step_time_low").has_value(); });
   for (const ShownMetric& shown : columns) {
@@ -277,7 +289,8 @@ Records sweep_records(const SweepTable& table, const SweepReport& report, const 
       {"points", "one for each combination", list_of(places, point)},
       {"alike", "all points that can run have the same figures: none is best", report.alike},
       {"fastest", "point with the most tokens a second", unless_alike(report.fastest)},
-      {"cheapest", "point with the least GPU time per token", unless_alike(report.cheapest)},
+      {"cheapest", "point with the least money per token, or without prices GPU time",
+       unless_alike(report.cheapest)},
       {"smallest", "point that can run on the fewest GPUs", report.smallest},
       {"front", "points that no other beats in both", list_of(report.front, place)},
       {"scalings", "points that differ in the machine's size",

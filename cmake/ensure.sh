@@ -46,7 +46,8 @@ ensure_packages() {
 stale() {
   [[ -x $root/build/stepsim && -f $stamp && $(<"$stamp") == "$root" ]] || return 0
   [[ $(find "$root"/{CMakeLists.txt,CMakePresets.json,sim,topology,workloads,scenarios,analysis,cli} \
-    \( -name '*.[ch]pp' -o -name 'CMake*' -o -path '*/report/page/*' -o -path '*/cli/commands/*' \) -cnewer "$stamp" -print -quit 2>/dev/null) ]]
+    \( -name '*.[ch]pp' -o -name 'CMake*' -o -path '*/report/page/*' -o -path '*/cli/commands/*' \
+    -o -name key_texts.yaml -o -name source_kinds.yaml -o -name architectures.yaml \) -cnewer "$stamp" -print -quit 2>/dev/null) ]]
 }
 
 # build OFF|ON TARGET: brings build/ up to date, with or without the tests; one caller at a time.

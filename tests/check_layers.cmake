@@ -21,7 +21,7 @@ set(rooms_scenarios keys . rules foreign/text foreign/deepspeed read foreign/lau
 set(rooms_scenarios/foreign/programs . accelerate hf megatron trl automodel axolotl deepspeed gpt_neox llama_factory llm_foundry ms_swift nemo_rl open_instruct openrlhf slime torchtitan torchtune verl)
 set(shared_scenarios/foreign/programs . accelerate hf megatron)
 set(rooms_analysis . studies report)
-set(rooms_analysis/studies predict grpo outcome explain fidelity anchor claims sweep plan)
+set(rooms_analysis/studies predict together grpo outcome explain fidelity anchor claims sweep plan)
 set(rooms_cli . serve mcp)
 
 # Sources without a header of their name: tests, the commands (cli/command.hpp), programs (programs.hpp), and parts of a larger whole.

@@ -32,6 +32,40 @@ bool goes_before(const Price& one, const Price& other, std::uint32_t gpus) {
   return fits != other_fits ? fits : one.rate < other.rate;
 }
 
+// "lambda" asks for its price on demand.
+struct AskedPrice {
+  std::string name, kind;
+};
+
+AskedPrice read_asked(const Catalogue& data, std::string_view said) {
+  const std::size_t colon = said.find(':');
+  AskedPrice asked{std::string(said.substr(0, colon)),
+                   std::string(colon == said.npos ? price_kinds.front() : said.substr(colon + 1))};
+  const std::vector<std::string> names = names_on(data, price_shelf);
+  if (asked.name != "cheapest" && !holds(names, asked.name))
+    throw UserError(
+        fmt::format("--price: expected money for a GPU and an hour, a provider, or "
+                    "cheapest; no provider \"{}\"{}; `stepsim list prices` names them",
+                    asked.name, did_you_mean(asked.name, names)));
+  if (!holds(price_kinds, asked.kind))
+    throw UserError(fmt::format("--price: \"{}\" is no kind of price; expected {}", asked.kind,
+                                fmt::join(price_kinds, ", ")));
+  return asked;
+}
+
+std::vector<Price> offers_of(const Catalogue& data, const std::string& kind, const Gpu& gpu) {
+  std::vector<Price> offers;
+  for (const std::string& each : names_on(data, price_shelf)) {
+    const Document file = open_entry(data, price_shelf, each);
+    Provider provider = read_provider(file.root());
+    file.finish();
+    std::erase_if(provider.prices,
+                  [&](const Price& price) { return price.gpu != gpu.name || price.kind != kind; });
+    std::ranges::move(provider.prices, std::back_inserter(offers));
+  }
+  return offers;
+}
+
 }  // namespace
 
 Provider read_provider(const Table& table) {
@@ -59,43 +93,28 @@ Provider read_provider(const Table& table) {
   return provider;
 }
 
+std::optional<Price> price_of(const Catalogue& data, std::string_view said,
+                              const Cluster& cluster) {
+  const AskedPrice asked = read_asked(data, said);
+  std::vector<Price> own = offers_of(data, asked.kind, cluster.gpu);
+  if (asked.name != "cheapest")
+    std::erase_if(own, [&](const Price& price) { return price.provider != asked.name; });
+  if (own.empty()) return std::nullopt;
+  return *std::ranges::min_element(own, [&](auto& one, auto& other) {
+    return goes_before(one, other, cluster.gpus_per_node());
+  });
+}
+
 Price price_called(const Catalogue& data, std::string_view said, const Cluster& cluster) {
-  const std::size_t colon = said.find(':');
-  const std::string name(said.substr(0, colon));
-  const std::string kind(colon == said.npos ? price_kinds.front() : said.substr(colon + 1));
-  const std::vector<std::string> names = names_on(data, price_shelf);
-  if (name != "cheapest" && !holds(names, name))
-    throw UserError(
-        fmt::format("--price: expected money for a GPU and an hour, a provider, or "
-                    "cheapest; no provider \"{}\"{}; `stepsim list prices` names them",
-                    name, did_you_mean(name, names)));
-  if (!holds(price_kinds, kind))
-    throw UserError(fmt::format("--price: \"{}\" is no kind of price; expected {}", kind,
-                                fmt::join(price_kinds, ", ")));
-  const std::uint32_t gpus = cluster.gpus_per_node();
-  std::vector<Price> offers;
-  for (const std::string& each : names) {
-    const Document file = open_entry(data, price_shelf, each);
-    Provider provider = read_provider(file.root());
-    file.finish();
-    std::erase_if(provider.prices, [&](const Price& price) {
-      return price.gpu != cluster.gpu.name || price.kind != kind;
-    });
-    std::ranges::move(provider.prices, std::back_inserter(offers));
-  }
-  std::vector<Price> own = offers;
-  if (name != "cheapest")
-    std::erase_if(own, [&](const Price& price) { return price.provider != name; });
-  if (!own.empty())
-    return *std::ranges::min_element(
-        own, [&](auto& one, auto& other) { return goes_before(one, other, gpus); });
+  if (std::optional<Price> price = price_of(data, said, cluster)) return *std::move(price);
+  const AskedPrice asked = read_asked(data, said);
   std::vector<std::string> others;
-  for (const Price& price : offers)
+  for (const Price& price : offers_of(data, asked.kind, cluster.gpu))
     if (!holds(others, price.provider)) others.push_back(price.provider);
-  throw UserError(fmt::format("--price: {} has no {} price of {}; {}", name, kind, cluster.gpu.name,
-                              others.empty()
-                                  ? "nobody here has: say the money for a GPU and an hour"
-                                  : fmt::format("these have: {}", fmt::join(others, ", "))));
+  throw UserError(
+      fmt::format("--price: {} has no {} price of {}; {}", asked.name, asked.kind, cluster.gpu.name,
+                  others.empty() ? "nobody here has: say the money for a GPU and an hour"
+                                 : fmt::format("these have: {}", fmt::join(others, ", "))));
 }
 
 }  // namespace stepsim

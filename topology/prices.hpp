@@ -1,6 +1,7 @@
 // Providers rent GPUs; this says for how much, by the day on which somebody read their price.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,10 @@ struct Provider {
 Provider read_provider(const Table& table);
 
 // Returns what is said to a cluster's node, as "lambda" or "aws:spot" ask for it; "cheapest" is the
-// cheapest of that kind. Throws UserError where nobody has such a price.
+// cheapest of that kind. Nothing: nobody has such a price. Throws UserError where no such words are
+// known.
+std::optional<Price> price_of(const Catalogue& data, std::string_view said, const Cluster& cluster);
+// The same; throws UserError where nobody has it.
 Price price_called(const Catalogue& data, std::string_view said, const Cluster& cluster);
 
 }  // namespace stepsim

@@ -1344,7 +1344,7 @@ SweepResult = TypedDict(
         "points": "list[dict[str, Any]]",  # one for each combination
         "alike": "bool",  # all points that can run have the same figures: none is best
         "fastest": "float | None",  # point with the most tokens a second
-        "cheapest": "float | None",  # point with the least GPU time per token
+        "cheapest": "float | None",  # point with the least money per token, or without prices GPU time
         "smallest": "float | None",  # point that can run on the fewest GPUs
         "front": "list[Any]",  # points that no other beats in both
         "scalings": "list[SweepScalings]",  # points that differ in the machine's size
@@ -1433,6 +1433,21 @@ PlanSecond = TypedDict(
     total=False,
 )
 
+PlanOwn = TypedDict(
+    "PlanOwn",
+    {
+        "plan": "str",  # in words
+        "reason": "str",  # why it cannot run; empty: it can
+        "place": "float | None",  # among the best, from 1; null: behind them
+        "step_time_s": "float",  # one optimizer step
+        "peak_memory_bytes": "float",  # needed on a GPU
+        "more": "float",  # by the goal, than the first
+        "cause": "str",  # on which it loses most time beside the first
+        "lost_s": "float",  # by it
+    },
+    total=False,
+)
+
 PlanEngine = TypedDict(
     "PlanEngine",
     {
@@ -1461,6 +1476,7 @@ PlanResult = TypedDict(
         "best": "list[PlanBest]",  # the best first
         "other_batches": "list[PlanOtherBatches]",  # near the one asked about that are better, the best first
         "second": "PlanSecond | None",  # what would put the second first
+        "own": "PlanOwn | None",  # the split that the job has; null: it is none of these plans
         "engine": "PlanEngine | None",  # that played it
         "cost": "dict[str, Any] | None",  # with --price or --power
     },
@@ -2314,6 +2330,65 @@ DiffResult = TypedDict(
         "keys": "list[DiffKeys]",  # whose values differ
         "model": "list[DiffModel]",  # figures that differ
         "constants": "list[DiffConstants]",  # that differ
+    },
+    total=False,
+)
+
+TogetherA = TypedDict(
+    "TogetherA",
+    {
+        "name": "str",  # of the scenario
+        "alone_s": "float",  # a step without the other job
+        "together_s": "float",  # a step while the other job runs, mean
+        "shortest_s": "float",  # of these
+        "longest_s": "float",  # of these
+        "steps": "float",  # so many
+        "loses": "float",  # of its time alone
+    },
+    total=False,
+)
+
+TogetherB = TypedDict(
+    "TogetherB",
+    {
+        "name": "str",  # of the scenario
+        "alone_s": "float",  # a step without the other job
+        "together_s": "float",  # a step while the other job runs, mean
+        "shortest_s": "float",  # of these
+        "longest_s": "float",  # of these
+        "steps": "float",  # so many
+        "loses": "float",  # of its time alone
+    },
+    total=False,
+)
+
+TogetherLinks = TypedDict(
+    "TogetherLinks",
+    {
+        "name": "str",  # of the link
+        "busy": "float",  # share of the time in which something is on it
+    },
+    total=False,
+)
+
+TogetherEngine = TypedDict(
+    "TogetherEngine",
+    {
+        "name": "str",  # simgrid, own, or both where only some replays were SimGrid's
+        "version": "str",  # of SimGrid; empty where it played nothing
+        "difference": "float | None",  # between the makespans of both engines, the largest, as a share
+        "energy_difference": "float | None",  # between what SimGrid's plugins meter and the integral, the largest of a device, as a share; null: they are switched on where energy is asked for
+    },
+    total=False,
+)
+
+TogetherResult = TypedDict(
+    "TogetherResult",
+    {
+        "a": "TogetherA",  # the first job
+        "b": "TogetherB",  # the second job
+        "links": "list[TogetherLinks]",  # between nodes that carry both, the busiest first
+        "engine": "TogetherEngine | None",  # that played it
     },
     total=False,
 )

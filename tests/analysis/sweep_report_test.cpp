@@ -190,19 +190,6 @@ TEST_CASE("a journal keeps whole lines and drops what was cut off or altered", "
   CHECK(bytes_of(path) == whole);
 }
 
-TEST_CASE("the page on sweeps names every metric", "[sweep]") {
-  const std::string page = bytes_of(STEPSIM_SOURCE_DATA "/docs/sweeps.md");
-  for (const NamedMetric& metric : all_metrics()) {
-    INFO(metric.name);
-    // Those of several moments stand there once, and so do the moments.
-    const std::size_t end = metric.name.rfind('_');
-    const bool moment = page.find("`" + metric.name.substr(std::min(end, metric.name.size())) +
-                                  "`") != std::string::npos;
-    const std::string name = moment ? metric.name.substr(0, end) : metric.name;
-    CHECK((page.find("`" + name + "`") != std::string::npos || metric.name.starts_with("time.")));
-  }
-}
-
 TEST_CASE("points share their random draws", "[sweep]") {
   const TemporaryFolder folder;
   SweepPlan plan;

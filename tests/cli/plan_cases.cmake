@@ -17,6 +17,9 @@ cli("plan says over how many GPUs experts are" ARGS plan qwen3-30b-a3b --cluster
 cli("plan over numbers of nodes" ARGS plan llama-3.2-1b --cluster superpod-h100 --nodes 1,2 --global-batch 32 --goal cost --price 2
   --samples 0 --top 2 OUTPUT "the cheapest[ \n]of .*\ncost .* at 2 each")
 cli("plan of a scenario" ARGS plan llama32-3b-sft-zero3 --samples 0 --top 2 OUTPUT "llama-3.2-3b, .*the fastest of [0-9]+ plans is .*zero")
+cli("plan says what the job's own split loses" ARGS plan llama32-3b-sft-zero3 --samples 0 --top 1
+  OUTPUT "(The first is the job's own.|The job's own, .* takes [0-9.]+ % more, most[ \n]of[ \n]it[ \n]in)")
+cli("plan with the job's own as JSON" ARGS plan llama32-3b-sft-zero3 --samples 0 --json KEYS own/plan own/place own/more own/cause own/step_time_s)
 cli("plan that leaves memory" ARGS ${small_plan} --free 80 --top 1 --json
   SHELL "\"$@\" | grep -oE '\"(free_share|tight)\": [0-9.]+' | paste -sd ' '" OUTPUT "^\"tight\": [1-9][0-9]* \"free_share\": 0.8\n$")
 cli("plan that has to be tight" ARGS plan llama-3.1-8b --cluster h100-8 --global-batch 16 --sequence 2048 --samples 0 --free 85 --top 1

@@ -13,6 +13,16 @@ cli("the best point of a list may leave a key out" ARGS sweep @WORK@/leaves-out.
   SHELL "printf 'scenario: llama32-3b-sft-zero3\\nlist:\\n  - {strategy.checkpointing: none, job.micro_batch: 1}\\n  - {strategy.checkpointing: full, strategy.optimizer: adamw}\\n' >@WORK@/leaves-out.yaml; \"$@\""
   OUTPUT "2 points, 2 of them can run.*fastest ")
 cli("sweep as CSV" ARGS ${small_sweep} --csv OUTPUT "^job.micro_batch,strategy.zero,feasible,reason,bottleneck,gpus,step_time_s,")
+cli("sweep whose points have prices of their own" ARGS sweep llama32-3b-sft-zero3 --vary cluster.node=h100-8,mi300x-8,t4-1 --price cheapest --budget-money 500 --csv
+  SHELL "\"$@\" | cut -d, -f1,3 | head -1 && \"$@\" | tr , '\\n' | grep -cE '^(price|cost|cost_per_million_tokens|budget_tokens)$'" OUTPUT "^cluster.node,reason\n4\n$")
+cli("sweep with a price" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 --price 2
+  OUTPUT "a GPU-h  a Mtok  the job.*\ncheapest .* tok/s, [0-9.]+ GPU-h per million tokens for [0-9.]+\n")
+cli("sweep with a price that nobody has" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 --price lambda CODE 2
+  ERROR_MATCHES "--price: lambda has no on-demand price of mi300x; these have: [a-z]")
+cli("sweep over machines with a price of nobody" ARGS sweep llama32-3b-sft-zero3 --vary cluster.node=h100-8 --price lamda CODE 2
+  ERROR_MATCHES "no provider \"lamda\" \\(did you mean \"lambda\"\\?\\)")
+cli("sweep with a budget and no price" ARGS ${small_sweep} --budget-money 500 CODE 2
+  ERROR "--budget-money: needs a --price for a GPU and an hour")
 cli("sweep over machine sizes" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --vary cluster.nodes=1:4:*2
   OUTPUT "efficiency.*100 %.*from 8 to 32 GPUs .*weak scaling")
 cli("a sweep keeps the batch over all GPUs" ARGS sweep llama32-3b-sft-zero3 --set "job={sequence: 2048, micro_batch: 2, global_batch: 64}"

@@ -565,6 +565,21 @@ cli("list keys of an unknown method" ARGS list keys --template ppo CODE 2 ERROR 
 cli("list keys in two forms" ARGS list keys --json --markdown CODE 2 ERROR "--json, --markdown and --template: only one of them can be printed")
 cli("a template of nodes" ARGS list nodes --template sft CODE 2 ERROR "--template: goes with `list keys`")
 
+# ---- together ----
+set(pair @WORK@/out/pair.yaml @WORK@/out/pair.yaml)
+set(write_pair "mkdir -p @WORK@/out && printf 'name: pair\nmodel: llama-3.2-1b\ncluster: {node: a100-8, nodes: 2, network: ethernet-100g}\nstack: fsdp2-eager\njob: {sequence: 2048, micro_batch: 1}\nstrategy: {zero: fsdp}\n' >@WORK@/out/pair.yaml;")
+cli("two jobs on one leaf lose nothing to each other" ARGS together ${pair} SHELL "${write_pair} \"$@\""
+  OUTPUT "A  pair +0-1 .* 0.0 %\nB  pair +2-3 .* 0.0 %\n\nNo link between nodes carries both.\n\nplayed by")
+cli("two jobs over the same leaves lose to each other" HEAVY ARGS together ${pair} --placement 0,32/1,33 --set network.leaf.uplink=3GB/s
+  SHELL "${write_pair} \"$@\"" OUTPUT "A  pair +0,32 .* [1-9][0-9]*.[0-9] %\nB  pair .*\nleaf[0-9]+.(up|down) carries both, and something for [0-9]+ % of the time\n")
+cli("two jobs as JSON" ARGS together ${pair} --json SHELL "${write_pair} \"$@\"" KEYS a/alone_s a/together_s a/loses b/steps links engine/name)
+cli("two jobs on the same nodes" ARGS together ${pair} --placement 0-1/1-2 SHELL "${write_pair} \"$@\"; code=$?; rm @WORK@/out/pair.yaml; exit $code" CODE 2
+  ERROR "both jobs are on node 1 of the machine: say which nodes are whose, such as --placement 0-3/4-7")
+cli("two jobs with half a placement" ARGS together ${pair} --placement 0-1 SHELL "${write_pair} \"$@\"; code=$?; rm @WORK@/out/pair.yaml; exit $code" CODE 2
+  ERROR "--placement: expected the nodes of A and those of B, such as 0-3/4-7, found \"0-1\"")
+cli("one job together with none" ARGS together mpt7b-zero2 CODE 2 ERROR_MATCHES "^stepsim: which two scenarios\\? usage: stepsim together A B ")
+cli("a job on one node together with another" ARGS together mpt7b-zero2 mpt7b-zero2 CODE 2 ERROR_MATCHES "^stepsim: MPT-7B[^\n]* is on one node: it shares no network\n$")
+
 # ---- diff ----
 cli("diff of two scenarios" ARGS diff qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe
   OUTPUT "^A  qwen3-30b-sft-zero3\nB  qwen3-30b-sft-zero2moe\n\nkey +A +B\n.*strategy.zero +3 \\(line [0-9]+\\) +2 \\(line [0-9]+\\)\n")

@@ -174,6 +174,28 @@ TEST_CASE("gradients that wait unreduced are bounded by the type they have", "[l
   CHECK(bound.bytes > 0.8 * check_bound(bound, "plan", all));
 }
 
+// FSDP's second version keeps them whole, in the type in which it reduces, until the last
+// micro-batch: with few rows they are most of what a GPU holds.
+TEST_CASE("gradients of many GPUs that wait unreduced are bounded whole", "[laws]") {
+  const auto share_of = [](const std::string& pipeline, const std::string& micro_batches) {
+    const std::vector<Setting> all{{"model", "llama-3.1-8b"},
+                                   {"cluster", "{node: h100-8}"},
+                                   {"stack", "fsdp2-eager"},
+                                   {"job.sequence", "1024"},
+                                   {"job.gradient_accumulation", micro_batches},
+                                   {"strategy.zero", "fsdp"},
+                                   {"strategy.fsdp.sync_each_batch", "false"},
+                                   {"strategy.pipeline_parallel", pipeline}};
+    const Scenario scenario = load_scenario(source_data(), "plan", all);
+    const LeastStep bound = LeastSteps(scenario.cluster).of(step_input(scenario));
+    return bound.bytes / check_bound(bound, "plan", all);
+  };
+  CHECK(share_of("{size: 1}", "2") > 0.8);
+  CHECK(share_of("{size: 2}", "16") > 0.6);
+  CHECK(share_of("{size: 2, schedule: zb_h1}", "16") > 0.4);
+  CHECK(share_of("{size: 2, virtual_stages: 2, schedule: zbv}", "16") > 0.4);
+}
+
 // Few layers, whose activations are beside those of a head of many rows.
 TEST_CASE("adapters on packed weights hold no less than their bound", "[laws]") {
   const std::vector<Setting> all{

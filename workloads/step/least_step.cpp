@@ -67,14 +67,18 @@ bool comes_again(const StepInput& input) {
   return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
 }
 
-// Returns the least that gradients of earlier micro-batches take: sharded and in the dtype of the
-// update, or, where FSDP does not reduce each micro-batch, whole and as the backward pass left
-// them.
-double gradients_again(const RankPart& rank) {
+// Gradients of earlier micro-batches are sharded and in the dtype of the update.
+double gradients_reduced(const RankPart& rank) {
+  return with_scheme(rank.input.strategy, [&]<Scheme S>() { return S::gradients_at_update(rank); });
+}
+
+// Where FSDP does not reduce each micro-batch they are whole, of the type of the backward pass or
+// of that in which its second version reduces; 0: they are reduced.
+double gradients_whole(const RankPart& rank) {
   const Strategy& s = rank.input.strategy;
-  const double reduced = with_scheme(s, [&]<Scheme S>() { return S::gradients_at_update(rank); });
-  if (!is_fsdp(s.sharding) || s.fsdp.sync_each_batch) return reduced;
-  return std::min(reduced, s.precision.numbers * rank.shares.trained);
+  if (!is_fsdp(s.sharding) || s.fsdp.sync_each_batch) return 0;
+  const bool as_reduced = s.fsdp.version != 1 && s.fsdp.reduce == FsdpDtype::fp32;
+  return (as_reduced ? 4 : s.precision.numbers) * rank.shares.trained;
 }
 
 // Returns the kernels that run behind the backward pass of a unit for its gradients.
@@ -517,9 +521,16 @@ LeastStep LeastSteps::of(const StepInput& input) {
     const RankPart rank = rank_part({cluster_, alone ? input.model : shares[stage].model,
                                      input.stack, input.strategy, input.job},
                                     LayersWith::units_once);
-    const double gradients = comes_again(input) ? gradients_again(rank) : 0;
-    bytes = std::max(bytes, resident_of(rank).in(Pool::device) + gradients +
-                                most_bytes(input, stage, stages[stage], head, layers));
+    double more = most_bytes(input, stage, stages[stage], head, layers);
+    if (comes_again(input)) {
+      const double whole = gradients_whole(rank);
+      // A split backward pass may leave the weights of some layers to the end.
+      if (whole > 0 && splits_backward(input.strategy.pipeline_parallel.schedule))
+        more = std::max(more, whole);
+      else
+        more += whole > 0 ? whole : gradients_reduced(rank);
+    }
+    bytes = std::max(bytes, resident_of(rank).in(Pool::device) + more);
   }
   const StepInput usual = with_usual_rows(input);
   const double time = usual.job == input.job ? least_time(input, stages)

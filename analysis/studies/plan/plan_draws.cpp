@@ -83,19 +83,6 @@ void add_ranges(std::vector<FoundPlan>& best, const DrawnPlans& drawn) {
   }
 }
 
-void find_cause(Turning& turning, const Outcome& first, const Outcome& second) {
-  constexpr std::string_view group = "time.";
-  double most = 0;
-  for (const NamedMetric& metric : all_metrics()) {
-    if (!metric.name.starts_with(group)) continue;
-    const double more = second.of(metric.name).value_or(0) - first.of(metric.name).value_or(0);
-    if (more <= most) continue;
-    most = more;
-    turning.cause = metric.name.substr(group.size());
-    turning.lost = {more};
-  }
-}
-
 // The constant that goes with the ratio of the two most, and that ratio at either end of it.
 void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& search,
                 const std::array<std::size_t, 2>& plans, const DrawnPlans& drawn) {
@@ -140,7 +127,8 @@ Turning turning_of(const PlanSpace& space, const PlanSearch& search,
                    const DrawnPlans& drawn) {
   Turning turning;
   if (search.goal != PlanGoal::memory)
-    find_cause(turning, answer.best[0].outcome, answer.best[1].outcome);
+    std::tie(turning.cause, turning.lost) =
+        most_lost(answer.best[0].outcome, answer.best[1].outcome);
   turning.draws = drawn.draws;
   for (std::size_t draw = 0; draw < drawn.draws; ++draw)
     if (drawn.goals[1][draw] < drawn.goals[0][draw]) ++turning.won;

@@ -131,8 +131,8 @@ void PlanQueue::put_back(std::size_t plan) {
   queue_.insert({least_of(plan), plan, false});
 }
 
-void PlanQueue::drop(std::size_t plan) {
-  std::erase_if(queue_, [&](const Entry& each) { return each.plan == plan; });
+bool PlanQueue::drop(std::size_t plan) {
+  return std::erase_if(queue_, [&](const Entry& each) { return each.plan == plan; }) > 0;
 }
 
 double PlanQueue::least_of(std::size_t plan) const {

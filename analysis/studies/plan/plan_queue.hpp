@@ -50,7 +50,7 @@ class PlanQueue {
   // The next plan, unless a closer look has shown that others may come before it.
   std::optional<std::size_t> next();
   void put_back(std::size_t plan);  // that could not be replayed
-  void drop(std::size_t plan);      // that was replayed before
+  bool drop(std::size_t plan);      // returns whether it waited
 
  private:
   struct Entry {

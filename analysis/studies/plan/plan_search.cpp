@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "analysis/studies/plan/plan_draws.hpp"
 #include "analysis/studies/plan/plan_queue.hpp"
@@ -86,12 +87,14 @@ class SearchOfPlans {
   PlanAnswer best_that_leave(double free) {
     best_ = Best(search_.goal, search_.top, 1 - free);
     for (const std::size_t plan : replayed_) best_.add(plan, run_.outcome(plan));
+    replay_own();
     find_bounds(1 - free);
     PlanAnswer answer;
     answer.free = free;
     answer.plans = space_.plans.size();
     answer.too_large = answer.plans - queue_->left();
-    for (const std::size_t plan : replayed_) queue_->drop(plan);
+    for (const std::size_t plan : replayed_)
+      if (!queue_->drop(plan)) --answer.too_large;
     while (fill_batch()) replay_batch();
     replay_dear();
     conclude(answer);
@@ -186,6 +189,19 @@ class SearchOfPlans {
     return !batch_.empty();
   }
 
+  // What somebody has goes first: no answer is worse, and it may fit where its bound leaves too
+  // little free.
+  void replay_own() {
+    if (!space_.own || replayed_.contains(*space_.own) || is_over()) return;
+    const std::vector<std::size_t> own{*space_.own};
+    bounds_.find(own, 1, [] { return false; });
+    if (is_dear(own.front(), 1)) return;
+    run_.answer(own, memory_of_workers());
+    if (!run_.knows(own.front())) return;
+    replayed_.insert(own.front());
+    best_.add(own.front(), run_.outcome(own.front()));
+  }
+
   // One after the other these have the memory of all workers.
   void replay_dear() {
     std::vector<std::size_t> dear(dear_.begin(), dear_.end());
@@ -256,9 +272,17 @@ class SearchOfPlans {
     answer.table.title = space_.asked.name;
     for (const std::size_t plan : best_.plans())
       answer.best.push_back({plan, bounds_[plan], run_.outcome(plan), {}, 1, 0});
+    if (space_.own && replayed_.contains(*space_.own)) add_own(answer, *space_.own);
     if (!answer.best.empty() || space_.asked.grpo) return;
     answer.smallest = bounds_.smallest();
     if (answer.smallest) answer.smallest_bytes = bounds_[*answer.smallest].bytes;
+  }
+
+  void add_own(PlanAnswer& answer, std::size_t plan) const {
+    answer.own = OwnPlan{.plan = plan, .outcome = run_.outcome(plan), .cause = {}};
+    if (!answer.best.empty())
+      std::tie(answer.own->cause, answer.own->lost) =
+          most_lost(answer.best.front().outcome, answer.own->outcome);
   }
 
   const PlanSpace& space_;
@@ -280,6 +304,17 @@ double goal_of(const Outcome& outcome, PlanGoal goal) {
   if (goal == PlanGoal::energy) return outcome.of("energy").value_or(unreached);
   const double time = outcome.of("step_time").value_or(unreached);
   return goal == PlanGoal::time ? time : time * outcome.of("gpus").value_or(1);
+}
+
+std::pair<std::string, Seconds> most_lost(const Outcome& first, const Outcome& second) {
+  constexpr std::string_view group = "time.";
+  std::pair<std::string, Seconds> most;
+  for (const NamedMetric& metric : all_metrics()) {
+    if (!metric.name.starts_with(group)) continue;
+    const double more = second.of(metric.name).value_or(0) - first.of(metric.name).value_or(0);
+    if (more > most.second.value) most = {metric.name.substr(group.size()), {more}};
+  }
+  return most;
 }
 
 PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {

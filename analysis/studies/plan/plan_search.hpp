@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/studies/outcome/metrics.hpp"
@@ -74,6 +75,14 @@ struct Turning {
   std::optional<double> at;  // where in its range they are equal
 };
 
+// This is the split that the job has, beside the best.
+struct OwnPlan {
+  std::size_t plan = 0;
+  Outcome outcome;
+  std::string cause;  // on which it loses most time beside the first
+  Seconds lost{};     // by it
+};
+
 // These plans could be neither replayed nor put aside.
 struct OpenPlans {
   std::size_t plans = 0;
@@ -88,6 +97,7 @@ struct PlanAnswer {
   std::uint32_t draws = 0;  // of the constants, that each of these has been through
   OpenPlans open;
   std::optional<Turning> second;
+  std::optional<OwnPlan> own;  // where it was replayed
   std::size_t plans = 0;
   std::size_t too_large = 0;  // put aside: cannot fit
   std::size_t too_slow = 0;   // put aside: cannot be among the best
@@ -104,5 +114,7 @@ PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search);
 
 // Returns the figure of an outcome that is to be least.
 double goal_of(const Outcome& outcome, PlanGoal goal);
+// Returns the cause on which an outcome loses most time beside another, and how much; "": on none.
+std::pair<std::string, Seconds> most_lost(const Outcome& first, const Outcome& second);
 
 }  // namespace stepsim

@@ -167,6 +167,7 @@ class Sizes {
   void add_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
     std::vector<std::int64_t> pieces(sizes.stages == 1 ? 1 : most_pieces);
     std::iota(pieces.begin(), pieces.end(), 1);
+    if (sizes.stages > 1) add_own(pieces, space_.asked.strategy.pipeline_parallel.virtual_stages);
     std::vector<PipelineSchedule> schedules = scenario.stack.choices.schedules;
     if (sizes.stages == 1 || schedules.empty()) schedules = {sizes.schedule};
     for (const PipelineSchedule schedule : schedules) {
@@ -182,12 +183,19 @@ class Sizes {
       std::vector<std::int64_t> tensor{1};
       if (shared) tensor.push_back(sizes.tensor);
       for_each(&PlanSizes::expert_tensor, sizes, tensor, [&] {
-        for_each(&PlanSizes::rows, sizes,
-                 powers_of_two(sizes.context > 1 ? 1 : std::min(rows, most_rows)), [&] {
-                   if (rows % sizes.rows == 0) add({kind_, sizes, rows / sizes.rows});
-                 });
+        std::vector<std::int64_t> list =
+            powers_of_two(sizes.context > 1 ? 1 : std::min(rows, most_rows));
+        add_own(list, space_.asked.job.micro_batch);
+        for_each(&PlanSizes::rows, sizes, list, [&] {
+          if (rows % sizes.rows == 0) add({kind_, sizes, rows / sizes.rows});
+        });
       });
     });
+  }
+
+  // What the scenario has is tried, too.
+  static void add_own(std::vector<std::int64_t>& list, std::int64_t own) {
+    if (!holds(list, own)) list.push_back(own);
   }
 
   std::vector<std::int64_t> holders_of_experts(const Scenario& scenario) const {
@@ -365,6 +373,26 @@ void keep_points(PlanSpace& space) {
       mapped(space.points, [&](const SweepValues& point) { return space.plans[places.at(point)]; });
 }
 
+// Returns the plan whose settings the scenario has already; what a plan leaves as it is, is so.
+std::optional<std::size_t> own_plan(const PlanSpace& space) {
+  std::map<std::string, std::string> has;
+  for (const ResolvedKey& key : resolved_keys(space.asked)) has.emplace(key.path(), key.value);
+  const auto& layers = space.asked.strategy.pipeline_parallel.layers;
+  has[std::string(layers_key)] =
+      layers.empty() ? "[]" : fmt::format("[{}]", fmt::join(layers, ", "));
+  has["strategy.moe.expert_tensor_parallel"] =
+      std::to_string(expert_tensor_of(space.asked.strategy));
+  const std::vector<std::string>& keys = space.sweep.axes.front().keys;
+  const auto same = [&](const SweepValues& point) {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (!point[i].empty() && has[keys[i]] != point[i]) return false;
+    return true;
+  };
+  const auto place = std::ranges::find_if(space.points, same);
+  if (place == space.points.end()) return std::nullopt;
+  return static_cast<std::size_t>(place - space.points.begin());
+}
+
 [[noreturn]] void fail_uneven(const PlanSpace& space, const PlanQuestion& question) {
   const Model& model = space.asked.model;
   const std::int64_t ranks = space.asked.cluster.ranks();
@@ -450,6 +478,7 @@ PlanSpace plan_space(const PlanQuestion& asked) {
   if (space.plans.empty()) fail_uneven(space, question);
   fill_points(space, question);
   keep_points(space);
+  if (!question.of_model) space.own = own_plan(space);
   return space;
 }
 

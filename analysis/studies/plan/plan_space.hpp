@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct PlanQuestion {
   std::vector<std::string> where;    // conditions that a plan meets
   std::vector<std::uint32_t> nodes;  // each of them; empty: as many as the scenario has
   bool wide_tensor = false;          // ranks that share a layer may be of several nodes
+  bool of_model = false;             // the scenario stands for a model: its split is nobody's
 };
 
 // Each size is the number of ranks that share a layer, a sequence and so on; 1 means that none do.
@@ -60,6 +62,7 @@ struct PlanSpace {
   // These are the plans as points of a sweep: one axis, a choice for each plan.
   SweepPlan sweep;
   std::vector<SweepValues> points;
+  std::optional<std::size_t> own{};  // the plan that the scenario itself has
 };
 
 // Throws UserError when nothing comes out even, and says what would.

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "scenarios/foreign/door/sources.hpp"
+#include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
@@ -64,6 +65,8 @@ std::string digest_of(const SweepQuestion& question, const std::string& scenario
   const auto add = [&](std::string_view text) { sum = checksum("\n", checksum(text, sum)); };
   add(stepsim_version);
   if (question.samples > 0) add(fmt::format("{} draws", question.samples));
+  if (const SweepPrice& price = question.price; price.of)
+    add(fmt::format("{} and {}", price.said, price.budget.value_or(0)));
   for (const auto& [key, value] : question.plan.fixed) add(fmt::format("{}={}", key, value));
   for (const std::string& key : question.plan.keys()) add(key);
   for (const SweepValues& values : points)
@@ -115,11 +118,30 @@ void add_interval(const SweepQuestion& question, const std::vector<Setting>& set
   outcome.figures[*find_metric("step_time_high")] = std::max(stated, quantile(times, 0.9));
 }
 
+// Nobody may have a price of a point's GPUs: then it has none.
+void add_price(const SweepQuestion& question, const std::vector<Setting>& settings,
+               Outcome& outcome) {
+  if (!question.price.of || !outcome.feasible) return;
+  const Scenario scenario = load_scenario(question.data, question.plan.scenario, settings);
+  const std::optional<double> price = question.price.of(scenario.cluster);
+  if (!price) return;
+  const auto put = [&](std::string_view name, double value) {
+    outcome.figures[*find_metric(name)] = value;
+  };
+  put("price", *price);
+  if (const auto time = outcome.of("gpu_time")) put("cost", *price * *time / 3600);
+  const auto time = outcome.of("gpu_time_per_million_tokens"), kept = outcome.of("goodput");
+  if (!time) return;
+  const double million = *price * *time / 3600 / kept.value_or(1);
+  put("cost_per_million_tokens", million);
+  if (question.price.budget) put("budget_tokens", 1e6 * *question.price.budget / million);
+}
+
 Outcome answer_to(const SweepQuestion& question, const std::vector<Setting>& settings) {
   const auto stated = [&] { return evaluate(question.data, question.plan.scenario, settings); };
-  if (question.samples == 0) return stated();
-  Outcome outcome = in_worker(stated);
-  add_interval(question, settings, outcome);
+  Outcome outcome = question.samples == 0 ? stated() : in_worker(stated);
+  if (question.samples > 0) add_interval(question, settings, outcome);
+  add_price(question, settings, outcome);
   return outcome;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -22,6 +23,13 @@ struct Shard {
   std::size_t of = 1;
 };
 
+// Money buys GPUs by the hour; what it says of a cluster's GPUs, where anybody has a price of them.
+struct SweepPrice {
+  std::string said;  // results depend on it
+  std::function<std::optional<double>(const Cluster&)> of{};
+  std::optional<double> budget{};
+};
+
 struct SweepQuestion {
   Catalogue data;
   SweepPlan plan;
@@ -29,6 +37,7 @@ struct SweepQuestion {
   std::string journal;        // where finished points are kept until finish(); empty: nowhere
   std::uint32_t samples = 0;  // draws of the constants behind an interval for each point
   std::size_t workers = usual_workers();
+  SweepPrice price{};
   Progress progress{};
   std::function<void(std::size_t point, const Outcome&)> heard{};  // of each that was computed
   std::function<bool()> stop{};  // asked once a second at least: whether to give up what is left

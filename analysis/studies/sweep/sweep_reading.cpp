@@ -59,9 +59,11 @@ std::vector<std::string> points_worth_having(const SweepTable& table, const Swee
   if (!report.fastest || !report.cheapest || !report.smallest) return lines;
   const auto figures = [&](std::size_t row) {
     const Outcome& outcome = table.rows[row].outcome;
-    return fmt::format("{} tok/s, {:.3g} GPU-h per million tokens",
+    const auto money = outcome.of("cost_per_million_tokens");
+    return fmt::format("{} tok/s, {:.3g} GPU-h per million tokens{}",
                        rate_text(outcome.of("tokens_per_second").value_or(0)),
-                       outcome.of("gpu_time_per_million_tokens").value_or(0) / 3600);
+                       outcome.of("gpu_time_per_million_tokens").value_or(0) / 3600,
+                       money ? fmt::format(" for {:.3g}", *money) : "");
   };
   if (report.alike) {
     lines.push_back(fmt::format(

@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -21,8 +23,14 @@ double speed(const SweepRow& row) {
   return figure(row, "tokens_per_second");
 }
 
-double cost(const SweepRow& row) {
-  return figure(row, "gpu_time_per_million_tokens");
+// Returns, row by row, money for tokens where the sweep has prices, else GPU time.
+std::vector<double> token_costs(const SweepTable& table) {
+  const bool priced = std::ranges::any_of(
+      table.rows, [](const SweepRow& row) { return row.outcome.of("price").has_value(); });
+  return mapped(table.rows, [&](const SweepRow& row) {
+    return priced ? row.outcome.of("cost_per_million_tokens").value_or(INFINITY)
+                  : figure(row, "gpu_time_per_million_tokens");
+  });
 }
 
 // Returns the keys that move together with the number of nodes, as a batch does that is kept the
@@ -134,16 +142,17 @@ SweepReport report_of(const SweepTable& table) {
   // Each of these is the first of equals, in the order of the sweep.
   const auto first = [&](const auto& better) { return *std::ranges::min_element(rows, better); };
   report.fastest = first([&](auto a, auto b) { return speed(at(a)) > speed(at(b)); });
-  report.cheapest = first([&](auto a, auto b) { return cost(at(a)) < cost(at(b)); });
+  const std::vector<double> costs = token_costs(table);
+  report.cheapest = first([&](auto a, auto b) { return costs[a] < costs[b]; });
   report.smallest =
       first([&](auto a, auto b) { return figure(at(a), "gpus") < figure(at(b), "gpus"); });
   std::ranges::stable_sort(rows, [&](auto a, auto b) {
-    return speed(at(a)) != speed(at(b)) ? speed(at(a)) > speed(at(b)) : cost(at(a)) < cost(at(b));
+    return speed(at(a)) != speed(at(b)) ? speed(at(a)) > speed(at(b)) : costs[a] < costs[b];
   });
   double least = INFINITY;
   for (const std::size_t row : rows) {
-    if (cost(at(row)) >= least) continue;
-    least = cost(at(row));
+    if (costs[row] >= least) continue;
+    least = costs[row];
     report.front.push_back(row);
   }
   report.alike = are_alike(table, rows);

@@ -29,7 +29,7 @@ struct Scaling {
 struct SweepReport {
   std::size_t feasible = 0;
   std::optional<std::size_t> fastest;   // row with the most tokens a second
-  std::optional<std::size_t> cheapest;  // row with the least GPU time per token
+  std::optional<std::size_t> cheapest;  // row with the least money, or GPU time, per token
   std::optional<std::size_t> smallest;  // feasible row with the fewest GPUs
   bool alike = false;                   // all that can run have the same figures: none is best
   std::vector<std::size_t> front;       // rows that no other beats in both, fastest first
