@@ -5,6 +5,21 @@
 #include "scenarios/foreign/text/python_evaluation.hpp"
 
 namespace stepsim::python {
+namespace {
+
+// Returns the line behind `from` that puts more into a list: NAME.append(...); 0: there is none.
+int line_that_fills(const PythonScope& scope, const std::string& name, int from) {
+  for (const PythonStatement& statement : scope.statements) {
+    const PythonTokens& tokens = statement.tokens;
+    const bool fills =
+        tokens.size() > 3 && is_name(tokens[0], name) && is_sign(tokens[1], ".") &&
+        (tokens[2].text == "append" || tokens[2].text == "extend" || tokens[2].text == "insert");
+    if (fills && tokens[0].line > from) return tokens[0].line;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::optional<bool> Evaluation::holds(std::size_t scope, int guard, int inside) {
   for (; guard >= 0 && !is_around(guard, inside); guard = around(guard)) {
@@ -317,6 +332,9 @@ std::optional<PythonValue> Evaluation::assigned(const PythonPlace& place, const 
       }
     }
     if (next.kind == Kind::unknown && next.variable.empty()) next.variable = name;
+    if (next.kind == Kind::list && each.names.size() == 1)
+      if (const int more = line_that_fills(file_.scopes[place.scope], name, each.line); more > 0)
+        next = unknown(fmt::format("{}, which line {} fills", name, more), name);
     if (found && !same_values(*found, next))
       return unknown(fmt::format("{}, which lines {} and {} set", name, each.line, line), name);
     found = std::move(next);

@@ -476,6 +476,11 @@ TEST_CASE("what a trainer is handed counts", "[scenarios][sources]") {
                trains + ")\n");
   own.with("d.sh", "python d.py --matrices q_proj k_proj up_proj --bf16\n");
   CHECK(lora_of(own.read("d.sh"), "modules") == "[q_proj, k_proj, up_proj]");
+  own.with("f.py", model +
+                       "found = ['q_proj']\nif wide:\n    found.extend(['k_proj'])\n"
+                       "model = get_peft_model(model, LoraConfig(r=4, target_modules=found))\n" +
+                       trains + ")\n");
+  CHECK_THAT(own.refusal("f.py"), Contains("depends on found, which line 4 fills"));
   own.with("e.py",
            "folder = snapshot_download('Qwen/Qwen2.5-1.5B', cache_dir='./')\n"
            "tok = AutoTokenizer.from_pretrained(folder, model_max_length=384)\n"
