@@ -167,6 +167,23 @@ double LayerWriter::most_of(const Experts& e) const {
   return most;
 }
 
+namespace {
+
+// Returns the standard deviation over the mean of what experts get, or keep where they drop.
+double kept_skew(const Experts& e, const ExpertStrategy& experts) {
+  if (experts.drops_above <= 0) return experts.skew;
+  const double most = experts.drops_above / static_cast<double>(e.count);
+  double sum = 0, squares = 0;
+  for (const double share : expert_shares(e.count, experts.skew)) {
+    const double kept = std::min(share, most);
+    sum += kept;
+    squares += kept * kept;
+  }
+  return std::sqrt(std::max(0.0, squares * static_cast<double>(e.count) / (sum * sum) - 1));
+}
+
+}  // namespace
+
 GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
   const std::int64_t local = e.count / strategy.experts.parallel;
   GroupedRows rows;
@@ -177,7 +194,7 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
   // The busiest rank is waited for. Experts lie side by side on a rank, so what ranks get spreads
   // less than what experts get.
   if (sends_tokens(strategy))
-    rows.sent *= imbalance(experts.parallel, experts.skew / std::sqrt(rows.experts));
+    rows.sent *= imbalance(experts.parallel, kept_skew(e, experts) / std::sqrt(rows.experts));
   if (experts.drops_above > 0) rows.sent = std::min(rows.sent, experts.drops_above * rows.routed);
   rows.held = rows.arrived = rows.sent;
   if (sends_once())

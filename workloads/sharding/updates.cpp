@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "workloads/sharding/states.hpp"
 #include "workloads/sharding/whole_matrices.hpp"
@@ -99,7 +100,8 @@ HostUpdate host_update_of(const Cluster& cluster, const Strategy& strategy) {
   HostUpdate update{host.cpu_adam.value};
   if (keys.adam == HostAdam::grace && host.cpu_adam_grace) update.adam = host.cpu_adam_grace->value;
   if (!host.core_stream) return update;
-  double cores = static_cast<double>(host.cores) / cluster.gpus_per_node();
+  double cores = std::numeric_limits<double>::infinity();
+  if (host.cores > 0) cores = static_cast<double>(host.cores) / cluster.gpus_per_node();
   if (keys.threads > 0) cores = std::min(cores, static_cast<double>(keys.threads));
   update.most = {cores * host.core_stream->value.value};
   return update;
