@@ -1666,6 +1666,7 @@ RowsFamilies = TypedDict(
         "verdicts_right": "float",  # of these
         "intervals": "float",  # that were drawn
         "inside_interval": "float",  # measured ones in theirs
+        "interval_width": "float",  # median of theirs, over the predicted time
     },
     total=False,
 )

@@ -150,11 +150,11 @@ TEST_CASE("a level is of the constants that a scenario has", "[anchor]") {
   CHECK(settings.front().first == "node.links.xgmi.bandwidth");
 }
 
-}  // namespace stepsim
-
 TEST_CASE("a host's pace is how long all that it does takes", "[anchor]") {
   const auto speed = [](std::vector<Setting> settings) {
     return load_scenario(source_data(), tiny, settings).cluster.node.host.core_speed.number();
   };
   CHECK(speed({{"stack.host.pace", "1.5"}}) == Approx(speed({}) / 1.5));
 }
+
+}  // namespace stepsim
