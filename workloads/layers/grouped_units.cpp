@@ -169,17 +169,20 @@ double LayerWriter::most_of(const Experts& e) const {
 
 namespace {
 
-// Returns the standard deviation over the mean of what experts get, or keep where they drop.
+// Returns the skew of what experts keep where they drop: it is less by as much as their shares say.
 double kept_skew(const Experts& e, const ExpertStrategy& experts) {
-  if (experts.drops_above <= 0) return experts.skew;
-  const double most = experts.drops_above / static_cast<double>(e.count);
-  double sum = 0, squares = 0;
-  for (const double share : expert_shares(e.count, experts.skew)) {
-    const double kept = std::min(share, most);
-    sum += kept;
-    squares += kept * kept;
-  }
-  return std::sqrt(std::max(0.0, squares * static_cast<double>(e.count) / (sum * sum) - 1));
+  if (experts.drops_above <= 0 || experts.skew <= 0) return experts.skew;
+  const double count = static_cast<double>(e.count);
+  const auto spread = [&](double most) {
+    double sum = 0, squares = 0;
+    for (const double share : expert_shares(e.count, experts.skew)) {
+      const double kept = std::min(share, most);
+      sum += kept;
+      squares += kept * kept;
+    }
+    return std::sqrt(std::max(0.0, squares * count / (sum * sum) - 1));
+  };
+  return experts.skew * spread(experts.drops_above / count) / spread(1);
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ TEST_CASE("engines of verl's releases run with CUDA graphs, or without", "[scena
   };
   CHECK(eager("0.5", "") == "true");
   CHECK(eager("0.6", "") == "false");
-  CHECK(eager("0.5", "actor_rollout_ref.rollout.enforce_eager=False") == "False");
+  CHECK(eager("0.5", "actor_rollout_ref.rollout.enforce_eager=False") == "false");
   std::ofstream(file) << "export VLLM_ATTENTION_BACKEND=XFORMERS\npython3 -m "
                          "verl.trainer.main_ppo trainer.n_gpus_per_node=8 "
                          "actor_rollout_ref.model.path=Qwen/Qwen2.5-0.5B\n";
