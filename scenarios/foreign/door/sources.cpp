@@ -207,11 +207,13 @@ void refuse_diffusion(const Catalogue& data, const std::string& file) {
   constexpr std::size_t longest_line = 2000;
   const std::string whole = read_text(file);
   std::string text;
-  bool shown = false;  // a notebook's outputs are nobody's words
+  const bool notebook = file.ends_with(".ipynb");
+  bool written = !notebook;  // names of cells, and what they show, are nobody's words
   for (const std::string_view line : lines_in(whole)) {
-    if (line.find("\"outputs\":") != std::string_view::npos) shown = true;
-    if (line.find("\"source\":") != std::string_view::npos) shown = false;
-    if (line.size() <= longest_line && !shown) text += line;
+    const auto has = [&](std::string_view key) { return line.find(key) != std::string_view::npos; };
+    if (notebook && (has("\"outputs\":") || has("\"metadata\":"))) written = false;
+    if (has("\"source\":")) written = true;
+    if (line.size() <= longest_line && written) text += line;
     text += '\n';
   }
   if (const auto found = diffusion_in(data, text))
