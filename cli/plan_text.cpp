@@ -118,7 +118,8 @@ std::optional<std::size_t> own_place(const PlanAnswer& answer) {
 }
 
 std::string own_text(const PlanSpace& space, const PlanSearch& search, const PlanAnswer& answer) {
-  if (!answer.own || own_place(answer) == 1u) return answer.own ? "The first is the job's own." : "";
+  if (!answer.own || own_place(answer) == 1u)
+    return answer.own ? "The first is the job's own." : "";
   const OwnPlan& own = *answer.own;
   const std::string plan = plan_text(space, space.plans[own.plan]);
   if (!own.outcome.feasible)
