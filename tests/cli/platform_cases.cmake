@@ -37,7 +37,7 @@ cli("nodes of a scenario's file" ARGS export @ROOT@/tests/cli/tiny.yaml --nodes 
 
 set(files ${CMAKE_CURRENT_LIST_DIR}/platforms)
 cli("a collective on a platform of SimGrid" ARGS collective all_reduce --platform p.xml --algorithm ring --sizes 1GiB
-  SHELL "cp ${files}/fat-tree.xml p.xml; \"$@\""
+  SHELL "cp @ROOT@/tests/cli/platforms/fat-tree.xml p.xml; \"$@\""
   OUTPUT "^all_reduce of 16 ranks on 16 x h100-8 \\(NVIDIA H100 [^)]*\\) over ndr-rail \\(costs of its library,[ \n]cables of p.xml\\)\n.*\n1 GiB .* ring .* link_from_")
 cli("some hosts of a platform" ARGS collective all_reduce --platform ${files}/fat-tree.xml --placement 0,4,8-9 --sizes 1GiB
   OUTPUT "^all_reduce of 4 ranks on 4 x h100-8 ")
@@ -47,7 +47,7 @@ cli("a node without the GPU that hosts name" ARGS collective all_reduce --platfo
   ERROR "${files}/fat-tree.xml:5: host: \"n0\": mi300x-8 has no h100-sxm, but mi300x")
 cli("a platform that is not there" ARGS collective all_reduce --platform none.xml --sizes 1GiB CODE 2 ERROR_MATCHES "^stepsim: none.xml: ")
 cli("a misspelt property of hosts" ARGS collective all_reduce --platform p.xml --sizes 1GiB CODE 2
-  SHELL "sed 's/\"gpu\"/\"GPU\"/' ${files}/fat-tree.xml >p.xml; \"$@\""
+  SHELL "sed 's/\"gpu\"/\"GPU\"/' @ROOT@/tests/cli/platforms/fat-tree.xml >p.xml; \"$@\""
   ERROR "p.xml:5: host: \"n0\": expected a property \"gpu\" or \"node\", found \"GPU\"")
 cli("a step on a platform of SimGrid" ARGS run ${files}/on-platform.yaml --samples 0 OUTPUT "16 .*h100-8")
 cli("a step on some hosts of a platform" ARGS run ${files}/on-platform.yaml --samples 0 --set cluster.placement=0-7 --json
@@ -58,7 +58,7 @@ cli("a placement of another size" ARGS run ${files}/on-platform.yaml --samples 0
   ERROR_MATCHES "placement: expected 5 nodes, found 4")
 
 function(on_tiers name)
-  cli("${name}" ${ARGN} SHELL "mkdir -p own/topology/networks && cp ${files}/tiers.yaml own/topology/networks && \"$@\"")
+  cli("${name}" ${ARGN} SHELL "mkdir -p own/topology/networks && cp @ROOT@/tests/cli/platforms/tiers.yaml own/topology/networks && \"$@\"")
 endfunction()
 set(tiers --data @ROOT@ --data own collective all_reduce --cluster h100-8 --network tiers --algorithm ring --sizes 1GiB)
 on_tiers("show a network of tiers" ARGS --data @ROOT@ --data own show tiers

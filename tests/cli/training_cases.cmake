@@ -663,8 +663,8 @@ cli("export into a folder that is not there" ARGS export llama32-3b-sft-zero3 --
   ERROR "nowhere/step.json: cannot be written: there is no folder \"nowhere\"")
 cli("export of a GRPO run" ARGS export template-grpo --perfetto out/step.json OUTPUT "operations in [0-9]+ slices"
   SHELL "\"$@\" && grep -q generation out/step.json")
-cli("export for PajeNG" ARGS export llama32-3b-sft-zero3 --as paje -o @WORK@/out/step.paje
-  OUTPUT "^@WORK@/out/step.paje: [0-9]+ operations in [0-9]+ states, [0-9.]+ MB\nopen it with PajeNG \\(`pj_dump @WORK@/out/step.paje`\\) or ViTE\n$")
+cli("export for PajeNG" ARGS export llama32-3b-sft-zero3 --as paje -o out/step.paje
+  OUTPUT "^out/step.paje: [0-9]+ operations in [0-9]+ states, [0-9.]+ MB\nopen it with PajeNG \\(`pj_dump out/step.paje`\\) or ViTE\n$")
 cli("export of a collective for PajeNG" ARGS export step.h5 --as paje -o out/step.paje
   SHELL "@BUILD@/stepsim collective all_reduce --cluster h100-8 --nodes 2 --sizes 1MiB -o step.h5 >run.txt && \"$@\" && grep -q 'node1.pcie' out/step.paje"
   OUTPUT "operations in [0-9]+ states, ")
