@@ -118,7 +118,8 @@ std::optional<std::size_t> own_place(const PlanAnswer& answer) {
 }
 
 std::string own_text(const PlanSpace& space, const PlanSearch& search, const PlanAnswer& answer) {
-  if (!answer.own || own_place(answer) == 1u) return answer.own ? "The first is the job's own." : "";
+  if (!answer.own || own_place(answer) == 1u)
+    return answer.own ? "The first is the job's own." : "";
   const OwnPlan& own = *answer.own;
   const std::string plan = plan_text(space, space.plans[own.plan]);
   if (!own.outcome.feasible)
@@ -127,9 +128,10 @@ std::string own_text(const PlanSpace& space, const PlanSearch& search, const Pla
   const double more =
       goal_of(own.outcome, search.goal) / goal_of(answer.best.front().outcome, search.goal) - 1;
   std::string text =
-      fmt::format("The job's own, {}, {} {} more", place ? fmt::format("plan {}", *place) : plan,
-                  search.goal == PlanGoal::memory ? "needs" : "takes", percent(more));
-  if (!own.cause.empty())
+      fmt::format("The job's own, {}, {} {} {}", place ? fmt::format("plan {}", *place) : plan,
+                  search.goal == PlanGoal::memory ? "needs" : "takes", percent(std::abs(more)),
+                  more < 0 ? "less, and leaves less memory than is asked for" : "more");
+  if (more > 0 && !own.cause.empty())
     text += fmt::format(", most of it in {} ({} more)", own.cause, to_text(own.lost));
   return text + ".";
 }
