@@ -330,8 +330,7 @@ TEST_CASE("a key is read by its older name for a while, and a note says its name
   struct Planted {
     double speed = 1;
   };
-  static constexpr std::array keys{
-      number<&Planted::speed>("speed", 0, 10, "how fast").formerly("velocity")};
+  static constexpr std::array keys{number<&Planted::speed>("speed", 0, 10).formerly("velocity")};
   static constexpr std::array blocks{Block<Planted>{.name = "way", .sentence = "", .keys = keys}};
   const auto read = [](std::string_view text) {
     Planted planted;
