@@ -1650,6 +1650,16 @@ RowsScenarios = TypedDict(
     total=False,
 )
 
+RowsDraws = TypedDict(
+    "RowsDraws",
+    {
+        "id": "str",  # row
+        "error": "float",  # of the time
+        "unexplained": "float",  # where stack.unexplained lies in its range, from 0 to 1
+    },
+    total=False,
+)
+
 RowsFamilies = TypedDict(
     "RowsFamilies",
     {
@@ -1743,6 +1753,7 @@ RowsResult = TypedDict(
         "no_answer": "list[RowsNoAnswer]",  # rows whose workers died
         "assumed": "list[RowsAssumed]",  # what rows leave open and how it was taken
         "scenarios": "list[RowsScenarios]",  # that rows became
+        "draws": "list[RowsDraws]",  # with --samples: of rows with a time
         "families": "list[RowsFamilies]",  # errors by family, then of all
         "memory": "list[RowsMemory]",  # errors of the memory, by what figures count
         "chances": "list[RowsChances]",  # to fit, by tenths, and how often they came true
@@ -2018,88 +2029,6 @@ KernelsResult = TypedDict(
         "rows": "list[KernelsRows]",  # one for each kernel
         "families": "list[KernelsFamilies]",  # errors by GPU and kind
         "left_out": "list[KernelsLeftOut]",  # rows without a prediction
-    },
-    total=False,
-)
-
-CurvesCurvesConstants = TypedDict(
-    "CurvesCurvesConstants",
-    {
-        "name": "str",  # constant
-        "stated": "float",  # in the GPU's file, SI
-        "fitted": "float",  # that meets the rows best, SI
-        "low": "float",  # the least of fits without a source, or to half of one, SI
-        "high": "float",  # the most of them, SI
-    },
-    total=False,
-)
-
-CurvesCurvesSources = TypedDict(
-    "CurvesCurvesSources",
-    {
-        "name": "str",  # where rows are from
-        "rows": "float",  # of it
-        "stated_median_abs_error": "float",  # as stated
-        "fitted_median_abs_error": "float",  # fitted
-        "held_out_median_abs_error": "float",  # fitted without it
-    },
-    total=False,
-)
-
-CurvesCurves = TypedDict(
-    "CurvesCurves",
-    {
-        "gpu": "str",  # GPU
-        "kernels": "str",  # kind
-        "best_flops": "float",  # FLOP/s of the fastest
-        "constants": "list[CurvesCurvesConstants]",  # of the curve
-        "sources": "list[CurvesCurvesSources]",  # errors by source
-    },
-    total=False,
-)
-
-CurvesResult = TypedDict(
-    "CurvesResult",
-    {
-        "curves": "list[CurvesCurves]",  # one for each kind of kernel
-    },
-    total=False,
-)
-
-NetworkConstants = TypedDict(
-    "NetworkConstants",
-    {
-        "name": "str",  # constant
-        "unit": "str",  # of its figures
-        "stated": "float",  # in the machine's file
-        "low": "float",  # of its range
-        "high": "float",  # of its range
-        "fitted": "float | None",  # that meets the rows best; null: no row tells
-        "fitted_low": "float | None",  # of eight in ten fits to rows that stray so far
-        "fitted_high": "float | None",  # likewise
-    },
-    total=False,
-)
-
-NetworkSources = TypedDict(
-    "NetworkSources",
-    {
-        "name": "str",  # where rows are from
-        "rows": "float",  # of it
-        "stated_median_abs_error": "float",  # as stated
-        "fitted_median_abs_error": "float",  # fitted
-        "held_out_median_abs_error": "float",  # fitted without it
-    },
-    total=False,
-)
-
-NetworkResult = TypedDict(
-    "NetworkResult",
-    {
-        "machine": "str",  # node or cluster
-        "network": "str",  # between nodes; empty: all rows are of one node
-        "constants": "list[NetworkConstants]",  # of the collective library
-        "sources": "list[NetworkSources]",  # errors by source
     },
     total=False,
 )
