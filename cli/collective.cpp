@@ -133,28 +133,6 @@ Records collective_sample() {
   return records_of({}, {}, answer, {""});
 }
 
-int collective_command(const CommandLine& line) {
-  const auto options = parse("collective", line.words);
-  if (!options) return exit_code::yes;
-  if (!options->words.empty()) check_operation(options->words.front());
-  if (options->has("compare")) return compare_command(line, *options);
-  if (options->words.empty())
-    throw UserError(fmt::format("which collective? expected {}", one_of(bandwidth_operations())));
-  if (!options->has("cluster") && !options->has("platform"))
-    throw UserError("--cluster is missing; `stepsim list clusters` names them");
-  const BandwidthQuestion question = question_of(*options);
-  const Cluster cluster =
-      load_cluster(line.data, cluster_choice(options->get("cluster").value_or(""), *options));
-  const BandwidthAnswer answer = measure_bandwidth(cluster, question);
-  if (const auto output = options->get("output")) write_run(*output, answer.run);
-  const std::vector<std::string> overlays = overlay_files(line.data, cluster);
-  if (options->has("json"))
-    print_result(collective_kind, {}, records_of(cluster, question, answer, overlays));
-  else
-    say("{}", text_of(cluster, question, answer, overlays));
-  return exit_code::yes;
-}
-
 namespace {
 
 constexpr std::size_t page = 100;  // columns of running text
@@ -319,6 +297,8 @@ Records compare_sample() {
   return records_of(comparison);
 }
 
+namespace {
+
 int compare_command(const CommandLine& line, const Options& options) {
   refuse_other_options(options);
   const std::string file = *options.get("compare");
@@ -338,6 +318,30 @@ int compare_command(const CommandLine& line, const Options& options) {
     print_result(compare_kind, {}, records_of(comparison));
   else
     say("{}", text_of(comparison));
+  return exit_code::yes;
+}
+
+}  // namespace
+
+int collective_command(const CommandLine& line) {
+  const auto options = parse("collective", line.words);
+  if (!options) return exit_code::yes;
+  if (!options->words.empty()) check_operation(options->words.front());
+  if (options->has("compare")) return compare_command(line, *options);
+  if (options->words.empty())
+    throw UserError(fmt::format("which collective? expected {}", one_of(bandwidth_operations())));
+  if (!options->has("cluster") && !options->has("platform"))
+    throw UserError("--cluster is missing; `stepsim list clusters` names them");
+  const BandwidthQuestion question = question_of(*options);
+  const Cluster cluster =
+      load_cluster(line.data, cluster_choice(options->get("cluster").value_or(""), *options));
+  const BandwidthAnswer answer = measure_bandwidth(cluster, question);
+  if (const auto output = options->get("output")) write_run(*output, answer.run);
+  const std::vector<std::string> overlays = overlay_files(line.data, cluster);
+  if (options->has("json"))
+    print_result(collective_kind, {}, records_of(cluster, question, answer, overlays));
+  else
+    say("{}", text_of(cluster, question, answer, overlays));
   return exit_code::yes;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cli/result.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"

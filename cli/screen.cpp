@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <random>
 #include <string_view>
 #include <system_error>
 
