@@ -78,7 +78,8 @@ Usage usage_of_command(std::string_view command) {
       option.of_source = true;
       usage.options.push_back(std::move(option));
     }
-  for (const std::string_view line : lines_in(root.text_or("examples", "")))
+  const std::string examples = root.text_or("examples", "");
+  for (const std::string_view line : lines_in(examples))
     usage.examples += fmt::format("  {}\n", line);
   file.finish();
   return usage;

@@ -252,9 +252,10 @@ struct Grouping {
 
 const KeyTexts& key_texts(std::string_view block, std::string_view key) {
   static const TextsOfKeys all = read_texts();  // of what is compiled in
-  constexpr std::string_view grpo = "grpo", job = "job";
-  for (const auto& [said, meant] :
-       {std::pair{block, block}, std::pair{grpo, job}, std::pair{job, grpo}}) {
+  constexpr std::string_view grpo = "grpo", job = "job", measured = "measured";
+  constexpr std::string_view estimated = "estimated";
+  for (const auto& [said, meant] : {std::pair{block, block}, std::pair{grpo, job},
+                                    std::pair{job, grpo}, std::pair{estimated, measured}}) {
     if (!block.starts_with(said)) continue;
     const auto place = all.find(fmt::format("{}{}.{}", meant, block.substr(said.size()), key));
     if (place != all.end()) return place->second;

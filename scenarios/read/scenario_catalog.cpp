@@ -19,7 +19,8 @@ std::vector<std::string> scenario_names(const Catalogue& data) {
   for (const fs::path root : data.places("scenarios"))
     for (fs::recursive_directory_iterator at(root, failed), end; at != end; ++at) {
       const fs::path name = at->path().filename();
-      if (name == "recipes" || name == "foreign") at.disable_recursion_pending();  // no scenarios
+      for (const char* no_scenarios : {"recipes", "foreign", "keys"})
+        if (name == no_scenarios) at.disable_recursion_pending();
       if (at->path().extension() == ".yaml")
         names.push_back(at->path().lexically_relative(root).replace_extension().generic_string());
     }
