@@ -39,6 +39,20 @@ double size_or_throw(std::string_view option, std::string_view text) {
                               option, text, known_units(Dimension::bytes)));
 }
 
+po::options_description described(std::span<const OptionSpec> options) {
+  po::options_description description;
+  description.add_options()("help,h", "");
+  for (const OptionSpec& option : options) {
+    std::string names = option.name;
+    if (option.letter != 0) names += fmt::format(",{}", option.letter);
+    if (option.value.empty())
+      description.add_options()(names.c_str(), "");
+    else
+      description.add_options()(names.c_str(), po::value<std::string>(), "");
+  }
+  return description;
+}
+
 }  // namespace
 
 bool Options::has(std::string_view name) const {
@@ -93,16 +107,7 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
     say("{}", usage_as(words.front().substr(help_as.size()), usage));
     return std::nullopt;
   }
-  po::options_description description;
-  description.add_options()("help,h", "");
-  for (const OptionSpec& option : usage.options) {
-    std::string names = option.name;
-    if (option.letter != 0) names += fmt::format(",{}", option.letter);
-    if (option.value.empty())
-      description.add_options()(names.c_str(), "");
-    else
-      description.add_options()(names.c_str(), po::value<std::string>(), "");
-  }
+  const po::options_description description = described(usage.options);
   Options result;
   try {
     const auto parsed =

@@ -214,8 +214,10 @@ TEST_CASE("what the allocator reserves does not hang on how many micro-batches t
 }
 
 TEST_CASE("rows of many lengths leave the allocator with more than it uses", "[analysis]") {
-  const std::vector<Setting> rows{
-      {"job.padding", "longest"}, {"job.sequence", "4096"}, {"job.fill", "0.49"}};
+  const std::vector<Setting> rows{{"job.padding", "longest"},
+                                  {"job.sequence", "4096"},
+                                  {"job.fill", "null"},
+                                  {"job.document_length.mean", "2000"}};
   const auto reserved = [&](const std::vector<Setting>& more) {
     std::vector<Setting> settings = rows;
     append(settings, more);
