@@ -61,6 +61,7 @@ class PythonArguments {
   void add_loader(const PythonCall& call);
   void add_lightning(const PythonCall& call);
   void add_autocast(const PythonCall& call);
+  void add_deepspeed_of(const PythonCall& call);
   void add_deepspeed(const PythonValue& settings, int line);
   void add_cut(const std::vector<PythonCall>& calls);
   PythonValue longest_told(const std::vector<PythonCall>& calls, int& line) const;

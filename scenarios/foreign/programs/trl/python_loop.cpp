@@ -48,15 +48,7 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
     if (words_.table("loop_optimizers").has(name)) add_optimizer(call);
     if (name == "Accelerator" || name == "Fabric" || is_lightning(call)) add_lightning(call);
     if (name == "initialize" && call.name.find("deepspeed") != std::string::npos)
-      for (const char* key : {"config", "config_params"})
-        if (const PythonTokens* said = keyword_of(call, key)) {
-          const PythonValue settings = value_of(file_, place_of(call), *said);
-          const bool says = settings.kind == Kind::text;
-          if (settings.kind == Kind::table)
-            add_deepspeed(settings, line_of(call, call.line));
-          else if (says || !question_.said.contains("deepspeed_config"))
-            put("deepspeed_config", settings, line_of(call, call.line));
-        }
+      add_deepspeed_of(call);
     if (const PythonTokens* again = keyword_of(call, "activation_checkpointing"))
       if (name == "FullyShardedDataParallelPlugin" &&
           value_of(file_, place_of(call), *again).number != 0)
@@ -79,6 +71,19 @@ void PythonArguments::add_loop(const std::vector<PythonCall>& calls) {
   add_named("per_device_train_batch_size", "rows_names", step);
   add_named("gradient_accumulation_steps", "accumulation_names", step);
   add_named("num_train_epochs", "epoch_names", step);
+}
+
+// Reads the settings that a loop hands to deepspeed.initialize.
+void PythonArguments::add_deepspeed_of(const PythonCall& call) {
+  for (const char* key : {"config", "config_params"})
+    if (const PythonTokens* said = keyword_of(call, key)) {
+      const PythonValue settings = value_of(file_, place_of(call), *said);
+      const bool says = settings.kind == Kind::text;
+      if (settings.kind == Kind::table)
+        add_deepspeed(settings, line_of(call, call.line));
+      else if (says || !question_.said.contains("deepspeed_config"))
+        put("deepspeed_config", settings, line_of(call, call.line));
+    }
 }
 
 // PyTorch's own way to multiply in 16 bits, of CUDA and of FSDP.
