@@ -163,8 +163,7 @@ const KeyFacts& release_facts(std::string_view program) {
   // Keys keep views, so that names have to stay where they are.
   static std::map<std::string, KeyFacts, std::less<>> facts;
   const auto [place, made] = facts.try_emplace(std::string(program));
-  if (made)
-    place->second = {.name = place->first};
+  if (made) place->second = {.name = place->first};
   return place->second;
 }
 

@@ -1,6 +1,5 @@
 #include "cli/options.hpp"
 
-
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
