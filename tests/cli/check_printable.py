@@ -15,9 +15,16 @@ stepsim, data = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
 folder = pathlib.Path(sys.argv[3])
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir(parents=True)
+
+
+def as_json(value):  # YAML has no such letter outside of an escape
+    return json.dumps(value).replace("\x7f", "\\u007f")
+
+
 RAW = "\x1b]0;t\x07\x1b[2J\x7f\x9b\u202e\u2066\u200f\u061c\u200b\u2060\U000e0041"
 SHORT = RAW[:-1]  # as it may stand in JSON
-QUOTED = json.dumps(SHORT)[1:-1]  # as YAML, JSON and TOML write it in quotes
+QUOTED = as_json(SHORT)[1:-1]  # as YAML, JSON and TOML write it in quotes
+SET = "\u202e\u2066\u200f\u061c\u200b\u2060"  # as it may stand in a value on the command line, which is YAML
 DIRECTED = "title \u202e\u2066\u200f\u200b"  # no control characters: may be in a title
 TINY = pathlib.Path(__file__).with_name("tiny.yaml").read_text()
 NAMES = "id,hardware,gpus,framework,model,seq_len,step_s"
@@ -42,9 +49,9 @@ CASES = {  # name: files, words
     "title with control characters": ({"a.yaml": TINY.replace("name: tiny", f'name: "{QUOTED}"', 1)}, ["run", "a.yaml"]),
     "title of two": ({"a.yaml": TITLED}, ["explain", "a.yaml", "--set", "job.micro_batch=2", "--samples", "0", "--replays", "1"]),
     "title, validated": ({"a.yaml": TITLED}, ["validate", "a.yaml"]),
-    "key of DeepSpeed's file": ({"a.json": json.dumps({"train_micro_batch_size_per_gpu": 1, SHORT: 1})}, ["run", "a.json", "--model", "llama-3.1-8b"]),
-    "value of DeepSpeed's file": ({"a.json": json.dumps({"zero_optimization": {"stage": SHORT}})}, ["run", "a.json"]),
-    "text of DeepSpeed's file": ({"a.json": json.dumps({"optimizer": {"type": SHORT}})}, ["run", "a.json"]),
+    "key of DeepSpeed's file": ({"a.json": as_json({"train_micro_batch_size_per_gpu": 1, SHORT: 1})}, ["run", "a.json", "--model", "llama-3.1-8b"]),
+    "value of DeepSpeed's file": ({"a.json": as_json({"zero_optimization": {"stage": SHORT}})}, ["run", "a.json"]),
+    "text of DeepSpeed's file": ({"a.json": as_json({"optimizer": {"type": SHORT}})}, ["run", "a.json"]),
     "no JSON": ({"a.json": b'{"a": \x1b\x9b\xff}'}, ["run", "a.json"]),
     "no YAML": ({"a.yaml": b"a: [\x1b[2J\xff\xc2\x9b"}, ["run", "a.yaml"]),
     "no TOML": ({"a.toml": b"a = \x1b[2J\xff\n"}, ["run", "a.toml"]),
@@ -60,8 +67,8 @@ CASES = {  # name: files, words
     "key of a claim": ({"a.yaml": key_in("")}, ["check", "a.yaml"]),
     "claim in words": ({"a.yaml": TINY}, ["check", f"A is {RAW} faster than B", "a.yaml", "a.yaml"]),
     "key to vary": ({"a.yaml": TINY}, ["sweep", "a.yaml", "--vary", f"{RAW}=1,2"]),
-    "value to vary": ({"a.yaml": TINY}, ["sweep", "a.yaml", "--vary", f"stack={RAW},deepspeed-hf", "-o", "table"]),
-    "value to vary, for machines": ({"a.yaml": TINY}, ["sweep", "a.yaml", "--vary", f"stack={RAW},deepspeed-hf", "--csv"]),
+    "value to vary": ({"a.yaml": TINY}, ["sweep", "a.yaml", "--vary", f"stack={SET},deepspeed-hf", "-o", "table"]),
+    "value to vary, for machines": ({"a.yaml": TINY}, ["sweep", "a.yaml", "--vary", f"stack={SET},deepspeed-hf", "--csv"]),
     "file of a sweep": ({"a.yaml": key_in("")}, ["sweep", "a.yaml"]),
     "column of a table": ({"a.csv": f"{NAMES},{RAW}\na,H100-80GB,8,x,none,1024,1,1\n"}, ["validate", "--rows", "a.csv"]),
     "cells of a table": ({"a.csv": f"{NAMES}\n{RAW},{RAW},8,{RAW},{RAW},1024,1\n"}, ["validate", "--rows", "a.csv"]),
@@ -71,12 +78,12 @@ CASES = {  # name: files, words
     "no launch in a script": ({"a.sh": f"echo {RAW}\n"}, ["run", "a.sh"]),
     "words of Python": ({"a.py": TRL.replace("adamw_torch", RAW)}, ["run", "a.py"]),
     "lines of a log": ({"a.yaml": TINY, "a.log": f"iteration 1/ 10 | elapsed time per iteration (ms): {RAW} |\n{RAW}\n"}, ["run", "a.yaml", "--beside", "a.log"]),
-    "keys of a log": ({"a.yaml": TINY, "a.json": json.dumps({"log_history": [{RAW: 1}], RAW: 2})}, ["run", "a.yaml", "--beside", "a.json"]),
+    "keys of a log": ({"a.yaml": TINY, "a.json": as_json({"log_history": [{RAW: 1}], RAW: 2})}, ["run", "a.yaml", "--beside", "a.json"]),
     "lines of a Slurm job": ({"a.sbatch": f"#!/bin/bash\n#SBATCH --nodes={RAW}\nsrun torchrun pretrain_gpt.py --num-layers 2\n"}, ["run", "a.sbatch"]),
-    "model": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"model={RAW}"]),
-    "node": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"cluster.node={RAW}"]),
-    "stack": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"stack={RAW}"]),
-    "number": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"strategy.zero={RAW}"]),
+    "model": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"model={SET}"]),
+    "node": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"cluster.node={SET}"]),
+    "stack": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"stack={SET}"]),
+    "number": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"strategy.zero={SET}"]),
     "width of a model": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f'model={{architectures: [LlamaForCausalLM], hidden_size: "{QUOTED}"}}']),
     "key to set": ({"a.yaml": TINY}, ["run", "a.yaml", "--set", f"{RAW}=1"]),
     "option": ({}, ["run", f"--{RAW}"]),
@@ -95,11 +102,11 @@ CASES = {  # name: files, words
     "output that cannot be": ({"a.yaml": TINY}, ["run", "a.yaml", "-o", f"none/{RAW}.h5"]),
     "entry of the catalogue": ({"d/topology/gpus/a.yaml": f'like: h100-sxm\n"{QUOTED}": 1\n'}, ["--data", "d", "--data", data, "show", "a"]),
     "name of an entry": ({f"d/topology/nodes/a{DIRECTED}.yaml": "like: h100-8\n"}, ["--data", "d", "--data", data, "list", "nodes"]),
-    "model's own file": ({"m/config.json": json.dumps({"architectures": [SHORT], SHORT: 1}), "a.yaml": TINY}, ["run", "a.yaml", "--set", "model=m"]),
+    "model's own file": ({"m/config.json": as_json({"architectures": [SHORT], SHORT: 1}), "a.yaml": TINY}, ["run", "a.yaml", "--set", "model=m"]),
     "imported": ({"a.yml": AXOLOTL.replace("meta-llama/Llama-3.1-8B", f'"x/Llama-3.1-8B{QUOTED}"')}, ["import", "a.yml"]),
     "as YAML": ({"a.yaml": TITLED}, ["show", "a.yaml", "--yaml"]),
     "resolved": ({"a.yaml": TITLED}, ["show", "a.yaml"]),
-    "differences": ({"a.yaml": TITLED, "b.yaml": TINY.replace("64", "128")}, ["diff", "a.yaml", "b.yaml", "--set", f"model={RAW}"]),
+    "differences": ({"a.yaml": TITLED, "b.yaml": TINY.replace("64", "128")}, ["diff", "a.yaml", "b.yaml", "--set", f"model={SET}"]),
     "run's file": ({"a.yaml": TITLED}, ["run", "a.yaml", "--samples", "0", "--faster", "0", "-o", "a.h5"]),
     "names in a run's file": (None, ["explain", "run's file/a.h5", "--set", "job.micro_batch=2", "--samples", "0", "--replays", "1"]),
     "page of a run's file": (None, ["report", "run's file/a.h5", "-o", "page.html"]),
