@@ -1,5 +1,5 @@
-// What the files of cli/commands/ say of commands and their options; they are compiled in, as help
-// needs no data.
+// This reads what the files of cli/commands/ say of commands and their options; they are compiled
+// in, as help needs no data.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -22,8 +22,8 @@ struct Rates {
   std::optional<double> budget{};
 };
 Rates rates_of(const Options& options, const Catalogue& data, const Cluster& cluster);
-// Of a sweep, whose points may have other GPUs than `base`: throws UserError where none of them can
-// have such a price.
+// Returns the price of a sweep's points, which may have other GPUs than `base`. Throws UserError
+// where none of them can have such a price.
 SweepPrice sweep_price_of(const Options& options, const Catalogue& data, const Cluster& base,
                           bool other_gpus);
 

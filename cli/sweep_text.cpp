@@ -82,7 +82,7 @@ std::string hours(double v) {
   return short_number(v / 3600);
 }
 
-// Which of these a table has, its points say.
+// A table has those of these columns that its points have.
 constexpr std::array price_columns{
     ShownMetric{short_number, "a GPU-h", "price"},
     ShownMetric{short_number, "a Mtok", "cost_per_million_tokens"},

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t most_shared = 5;
 
-// Where nobody says it, the nodes of B are those behind the nodes of A.
+// The nodes of B are those behind the nodes of A, unless somebody says it.
 std::array<std::string, 2> placements(const Options& options, std::uint32_t a, std::uint32_t b) {
   const std::string said = options.get("placement").value_or("");
   if (said.empty()) return {fmt::format("0-{}", a - 1), fmt::format("{}-{}", a, a + b - 1)};

@@ -105,7 +105,8 @@ struct Gpu {
     Constant<Seconds> start;
     Constant<BytesPerSecond> bandwidth;
 
-    // What the kernel before has left in a cache that holds whole tensors moves faster.
+    // A cache that holds whole tensors hands on what the kernel before has left in it, faster than
+    // memory does.
     struct Cache {
       Constant<Bytes> capacity;
       Constant<BytesPerSecond> bandwidth;

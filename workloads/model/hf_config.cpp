@@ -15,7 +15,7 @@
 namespace stepsim {
 namespace {
 
-// What rules do not say of a family is read by code.
+// Code reads what rules cannot say of a family.
 struct FamilyCode {
   std::string_view name;
   void (*finish)(const Table& root, Model& model);

@@ -67,13 +67,13 @@ bool comes_again(const StepInput& input) {
   return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
 }
 
-// Gradients of earlier micro-batches are sharded and in the dtype of the update.
+// Returns the bytes of earlier micro-batches' gradients, sharded and in the dtype of the update.
 double gradients_reduced(const RankPart& rank) {
   return with_scheme(rank.input.strategy, [&]<Scheme S>() { return S::gradients_at_update(rank); });
 }
 
-// Where FSDP does not reduce each micro-batch they are whole, of the type of the backward pass or
-// of that in which its second version reduces; 0: they are reduced.
+// Returns the bytes of those that FSDP keeps whole where it does not reduce each micro-batch, in
+// the type of the backward pass or, by its second version, in that of the reduction; else 0.
 double gradients_whole(const RankPart& rank) {
   const Strategy& s = rank.input.strategy;
   if (!is_fsdp(s.sharding) || s.fsdp.sync_each_batch) return 0;

@@ -45,8 +45,8 @@ constexpr std::string_view to_text(Padding padding) {
   return padding_names[static_cast<std::size_t>(padding)];
 }
 
-// Where a model whose ranks hold parts of it is put together to be saved: in the first rank's host
-// memory, on each rank's device, or of adapters only these, in host memory.
+// This says where a model whose ranks hold parts of it is put together to be saved: in the first
+// rank's host memory, on each rank's device, or of adapters these alone, in host memory.
 enum class SavedWhole : std::uint8_t { host, devices, trained };
 inline constexpr std::array<std::string_view, 3> saved_whole_names{"host", "devices", "trained"};
 

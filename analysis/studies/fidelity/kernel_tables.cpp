@@ -73,7 +73,7 @@ std::string_view pass_of(std::string_view layout) {
   return "";
 }
 
-// Whose rates hold for it: those of a kernel for every generation, or for this one.
+// An attention kernel takes the rates of one for every generation, or of one for this one.
 struct AttentionName {
   std::string_view name;
   bool later;

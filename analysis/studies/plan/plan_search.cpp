@@ -189,8 +189,8 @@ class SearchOfPlans {
     return !batch_.empty();
   }
 
-  // What somebody has goes first: no answer is worse, and it may fit where its bound leaves too
-  // little free.
+  // The split that somebody has goes first: no answer is worse, and it may fit where its bound
+  // leaves too little free.
   void replay_own() {
     if (!space_.own || replayed_.contains(*space_.own) || is_over()) return;
     const std::vector<std::size_t> own{*space_.own};

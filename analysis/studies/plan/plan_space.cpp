@@ -193,7 +193,7 @@ class Sizes {
     });
   }
 
-  // What the scenario has is tried, too.
+  // The size that the scenario has is tried, too.
   static void add_own(std::vector<std::int64_t>& list, std::int64_t own) {
     if (!holds(list, own)) list.push_back(own);
   }

@@ -24,6 +24,11 @@ struct ShardingFacts {
   bool replaces_optimizer = true;  // DeepSpeed puts its own in place of one on the host
 };
 
+// Returns what trainers.yaml says for all of them.
+Document shared_words(const MappedSource& source);
+// Returns whether the model is known and has experts.
+bool has_experts(const MappedSource& source);
+
 // GPUs that the launcher of a script asks for; nothing where there is no script.
 GpusOfSource gpus_of(const SourceQuestion& question);
 

@@ -12,6 +12,7 @@
 #include "scenarios/foreign/text/near_files.hpp"
 #include "scenarios/foreign/text/shell_expansion.hpp"
 #include "scenarios/foreign/text/shell_syntax.hpp"
+#include "scenarios/foreign/text/shell_tests.hpp"
 #include "scenarios/foreign/text/slurm_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -22,91 +23,6 @@ namespace {
 
 constexpr std::size_t most_commands = 5000, most_turns = 64;
 constexpr int deepest_call = 24;
-
-// A verdict is what a command would end with. `ran`: it is a program, which is taken to do well,
-// but not where an `if` asks for it.
-enum class Verdict : std::uint8_t { yes, no, open, ran };
-
-Verdict verdict(bool value) {
-  return value ? Verdict::yes : Verdict::no;
-}
-Verdict turned(Verdict value, bool negated) {
-  if (!negated || value == Verdict::open) return value;
-  if (value == Verdict::ran) return Verdict::open;
-  return verdict(value == Verdict::no);
-}
-
-bool has_unknown(const ShellText& text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](const Letter& letter) { return letter.unknown >= 0; });
-}
-
-// ---- tests ----
-
-using Fields = std::span<const ShellText>;
-
-std::optional<std::int64_t> whole_in(const ShellText& text) {
-  return number_from<std::int64_t>(plain(text));
-}
-
-Verdict compared(const ShellText& left, const std::string& sign, const ShellText& right) {
-  if (has_unknown(left) || has_unknown(right)) return Verdict::open;
-  const bool same = fnmatch(plain(right).c_str(), plain(left).c_str(), 0) == 0;
-  if (sign == "=" || sign == "==") return verdict(same);
-  if (sign == "!=") return verdict(!same);
-  const auto a = whole_in(left), b = whole_in(right);
-  if (!a || !b) return Verdict::open;
-  if (sign == "-eq") return verdict(*a == *b);
-  if (sign == "-ne") return verdict(*a != *b);
-  if (sign == "-lt") return verdict(*a < *b);
-  if (sign == "-le") return verdict(*a <= *b);
-  if (sign == "-gt") return verdict(*a > *b);
-  return sign == "-ge" ? verdict(*a >= *b) : Verdict::open;
-}
-
-// Judges the parts between two joints: one that is `enough` decides, else one that is open.
-template <class Test>
-Verdict decided_by(Fields words, const std::array<std::string_view, 2>& joints, Verdict enough,
-                   const Test& test) {
-  Verdict result = turned(enough, true);
-  for (std::size_t from = 0;;) {
-    std::size_t end = from;
-    while (end < words.size() && std::ranges::find(joints, plain(words[end])) == joints.end())
-      ++end;
-    const Verdict part = test(words.subspan(from, end - from));
-    if (part == enough || (part == Verdict::open && result != enough)) result = part;
-    if (end == words.size()) return result;
-    from = end + 1;
-  }
-}
-
-Verdict tested_alone(Fields words) {
-  if (words.empty()) return Verdict::no;
-  bool negated = false;
-  for (; !words.empty() && plain(words[0]) == "!"; words = words.subspan(1)) negated = !negated;
-  if (negated || words.empty()) return turned(tested_alone(words), negated);
-  if (words.size() == 1)
-    return has_unknown(words[0]) ? Verdict::open : verdict(!plain(words[0]).empty());
-  if (words.size() == 3) return compared(words[0], plain(words[1]), words[2]);
-  const std::string sign = plain(words[0]);
-  if (words.size() != 2 || (sign != "-z" && sign != "-n") || has_unknown(words[1]))
-    return Verdict::open;
-  return turned(verdict(words[1].empty()), sign == "-n");
-}
-
-// Returns whether it is [ -z "$X" ], [ "$X" = "" ] or the like.
-bool asks_for_emptiness(Fields words) {
-  if (words.size() == 2) return plain(words[0]) == "-z" || plain(words[0]) == "-n";
-  return words.size() == 3 && (words[0].empty() || words[2].empty());
-}
-
-Verdict tested(Fields words) {
-  return decided_by(words, {"||", "-o"}, Verdict::yes, [](Fields any) {
-    return decided_by(any, {"&&", "-a"}, Verdict::no, tested_alone);
-  });
-}
-
-// ---- the script ----
 
 class ScriptReader {
  public:
@@ -169,18 +85,18 @@ class ScriptReader {
       tell({"SLURM_NTASKS", "SLURM_NPROCS"}, *counts.tasks * counts.nodes.value_or(1), "ntasks");
   }
 
-  Verdict walk_text(const ShellText& text) {
+  ShellVerdict walk_text(const ShellText& text) {
     nodes_.push_back(parse_shell(text, memory_.file));
     return walk(nodes_.back());
   }
 
-  Verdict walk(const ShellNode& node) {
-    if (stopped()) return Verdict::open;
+  ShellVerdict walk(const ShellNode& node) {
+    if (stopped()) return ShellVerdict::open;
     ++steps_;
     return turned(walk_kind(node), node.negated);
   }
 
-  Verdict walk_kind(const ShellNode& node) {
+  ShellVerdict walk_kind(const ShellNode& node) {
     switch (node.kind) {
       case ShellKind::simple:
         return simple(node);
@@ -196,26 +112,27 @@ class ScriptReader {
         return loop(node);
       case ShellKind::function:
         functions_[plain(node.words.front())] = &node.nodes.front();
-        return Verdict::yes;
+        return ShellVerdict::yes;
       case ShellKind::subshell:
         return subshell(node);
     }
-    return Verdict::open;
+    return ShellVerdict::open;
   }
 
-  Verdict list(const ShellNode& node) {
-    Verdict last = Verdict::yes;
+  ShellVerdict list(const ShellNode& node) {
+    ShellVerdict last = ShellVerdict::yes;
     for (const ShellNode& each : node.nodes) {
       if (stopped()) break;
       if (each.link == ShellLink::then || each.link == ShellLink::pipe) {
         last = walk(each);
         continue;
       }
-      const Verdict wanted = each.link == ShellLink::if_well ? Verdict::yes : Verdict::no;
-      if (last == Verdict::ran) last = Verdict::yes;
+      const ShellVerdict wanted =
+          each.link == ShellLink::if_well ? ShellVerdict::yes : ShellVerdict::no;
+      if (last == ShellVerdict::ran) last = ShellVerdict::yes;
       if (last == wanted) {
         last = walk(each);
-      } else if (last == Verdict::open) {
+      } else if (last == ShellVerdict::open) {
         perhaps(each, each.line, each.link == ShellLink::if_well ? "&&" : "||");
       }
     }
@@ -270,51 +187,51 @@ class ScriptReader {
   }
 
   // A script that wants words on its command line fails where it has none. Nobody starts it so.
-  Verdict decided_yes(const ShellNode& node, const ShellNode& block) {
+  ShellVerdict decided_yes(const ShellNode& node, const ShellNode& block) {
     ShellState before = state();
     const std::size_t commands = result_.commands.size();
-    const Verdict last = walk(block);
+    const ShellVerdict last = walk(block);
     if (!state().failed || !only_talks(commands)) return last;
     state() = std::move(before);
     result_.notes.push_back(
         fmt::format("the `if` of line {} ends the script with a failure: read on as if it did not "
                     "hold",
                     node.line));
-    return Verdict::yes;
+    return ShellVerdict::yes;
   }
 
-  Verdict condition(const ShellNode& node, std::size_t from) {
-    if (from >= node.nodes.size()) return Verdict::yes;
+  ShellVerdict condition(const ShellNode& node, std::size_t from) {
+    if (from >= node.nodes.size()) return ShellVerdict::yes;
     if (from + 1 == node.nodes.size()) return walk(node.nodes[from]);
-    const Verdict decided = walk(node.nodes[from]);
-    if (decided == Verdict::yes) return decided_yes(node, node.nodes[from + 1]);
-    if (decided == Verdict::no) return condition(node, from + 2);
+    const ShellVerdict decided = walk(node.nodes[from]);
+    if (decided == ShellVerdict::yes) return decided_yes(node, node.nodes[from + 1]);
+    if (decided == ShellVerdict::no) return condition(node, from + 2);
     ShellState before = state();
     walk(node.nodes[from + 1]);
     std::swap(before, state());
     condition(node, from + 2);
     merge(before, node.line, "if");
-    return Verdict::open;
+    return ShellVerdict::open;
   }
 
-  Verdict cases(const ShellNode& node) {
+  ShellVerdict cases(const ShellNode& node) {
     const ShellText subject = expand_text(node.words.front(), memory_);
     if (has_unknown(subject)) {
       for (const ShellNode& each : node.nodes) perhaps(each, node.line, "case");
-      return Verdict::open;
+      return ShellVerdict::open;
     }
     const std::string text = plain(subject);
     for (std::size_t i = 0; i < node.nodes.size(); ++i)
       for (const ShellText& pattern : node.patterns[i])
         if (fnmatch(plain(expand_text(pattern, memory_)).c_str(), text.c_str(), 0) == 0)
           return walk(node.nodes[i]);
-    return Verdict::yes;
+    return ShellVerdict::yes;
   }
 
-  Verdict repetition(const ShellNode& node) {
+  ShellVerdict repetition(const ShellNode& node) {
     if (node.words.empty()) {  // for ((...)) sets what nobody counts here
       perhaps(node.nodes.front(), node.line, "for");
-      return Verdict::open;
+      return ShellVerdict::open;
     }
     std::vector<ShellText> values;
     for (std::size_t i = 1; i < node.words.size(); ++i)
@@ -327,24 +244,24 @@ class ScriptReader {
       memory_.assign(plain(node.words.front()), {{values[i]}, false});
       walk(node.nodes.front());
     }
-    return Verdict::yes;
+    return ShellVerdict::yes;
   }
 
-  Verdict loop(const ShellNode& node) {
+  ShellVerdict loop(const ShellNode& node) {
     std::size_t turns = 0;
-    Verdict decided = walk(node.nodes[0]);
-    while (decided == Verdict::yes && ++turns < most_turns && !stopped()) {
+    ShellVerdict decided = walk(node.nodes[0]);
+    while (decided == ShellVerdict::yes && ++turns < most_turns && !stopped()) {
       walk(node.nodes[1]);
       decided = walk(node.nodes[0]);
     }
-    if (decided == Verdict::open || decided == Verdict::ran)
+    if (decided == ShellVerdict::open || decided == ShellVerdict::ran)
       perhaps(node.nodes[1], node.line, "while");
-    return Verdict::yes;
+    return ShellVerdict::yes;
   }
 
-  Verdict subshell(const ShellNode& node) {
+  ShellVerdict subshell(const ShellNode& node) {
     const ShellState before = state();
-    const Verdict last = walk(node.nodes.front());
+    const ShellVerdict last = walk(node.nodes.front());
     state() = before;
     return last;
   }
@@ -412,7 +329,7 @@ class ScriptReader {
     memory_.assign(said.name, std::move(value));
   }
 
-  Verdict simple(const ShellNode& node) {
+  ShellVerdict simple(const ShellNode& node) {
     std::size_t from = 0;
     std::vector<Assignment> before;
     for (; from < node.words.size(); ++from)
@@ -422,7 +339,7 @@ class ScriptReader {
         break;
     if (from == node.words.size()) {
       for (const Assignment& said : before) assign(said);
-      return Verdict::yes;
+      return ShellVerdict::yes;
     }
     const std::string first = plain(node.words[from]);
     if (first == "((") return arithmetic(node);
@@ -431,27 +348,27 @@ class ScriptReader {
     for (; from < node.words.size(); ++from)
       for (ShellText& word : expand_word(node.words[from], memory_))
         words.push_back(std::move(word));
-    if (words.empty()) return Verdict::yes;
+    if (words.empty()) return ShellVerdict::yes;
     return command(node, words, before);
   }
 
-  Verdict arithmetic(const ShellNode& node) {
+  ShellVerdict arithmetic(const ShellNode& node) {
     const ShellText value = expand_arithmetic(node.words[1], node.line, memory_);
-    return has_unknown(value) ? Verdict::open : verdict(plain(value) != "0");
+    return has_unknown(value) ? ShellVerdict::open : verdict(plain(value) != "0");
   }
 
   static bool is_declaration(std::string_view word) {
     return word == "export" || word == "declare" || word == "local" || word == "readonly" ||
            word == "typeset";
   }
-  Verdict declaration(const ShellNode& node, std::size_t from) {
+  ShellVerdict declaration(const ShellNode& node, std::size_t from) {
     const bool exports = plain(node.words[from]) == "export";
     while (++from < node.words.size()) {
       const auto said = assignment_in(node.words[from]);
       if (said) assign(*said);
       if (exports) state().exported.insert(said ? said->name : plain(node.words[from]));
     }
-    return Verdict::yes;
+    return ShellVerdict::yes;
   }
 
   // Makes what nothing sets empty, as a test and ${X:-Y} take it; elsewhere it is not known.
@@ -465,8 +382,8 @@ class ScriptReader {
     return result;
   }
 
-  Verdict command(const ShellNode& node, std::vector<ShellText>& words,
-                  const std::vector<Assignment>& before) {
+  ShellVerdict command(const ShellNode& node, std::vector<ShellText>& words,
+                       const std::vector<Assignment>& before) {
     const std::string first = plain(words.front());
     keep_file(node, first);
     if (const auto place = functions_.find(first); place != functions_.end())
@@ -485,31 +402,31 @@ class ScriptReader {
     }
     if (const auto done = builtin(node, first, words)) return *done;
     record(node, words, before);
-    return Verdict::ran;
+    return ShellVerdict::ran;
   }
 
-  std::optional<Verdict> builtin(const ShellNode& node, const std::string& first,
-                                 std::vector<ShellText>& words) {
-    if (first == "true" || first == ":") return Verdict::yes;
-    if (first == "false") return Verdict::no;
+  std::optional<ShellVerdict> builtin(const ShellNode& node, const std::string& first,
+                                      std::vector<ShellText>& words) {
+    if (first == "true" || first == ":") return ShellVerdict::yes;
+    if (first == "false") return ShellVerdict::no;
     if (first == "read" || first == "mapfile" || first == "readarray") return read_in(node, words);
     if (first == "unset") {
       for (const ShellText& word : words) state().variables.erase(plain(word));
-      return Verdict::yes;
+      return ShellVerdict::yes;
     }
     if (first == "shift") {
       auto& arguments = state().variables["@"].items;
       const std::size_t count =
-          words.size() > 1
-              ? static_cast<std::size_t>(std::max<std::int64_t>(0, whole_in(words[1]).value_or(1)))
-              : 1;
+          words.size() > 1 ? static_cast<std::size_t>(std::max<std::int64_t>(
+                                 0, number_from<std::int64_t>(plain(words[1])).value_or(1)))
+                           : 1;
       arguments.erase(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                  count, arguments.size())));
-      return Verdict::yes;
+      return ShellVerdict::yes;
     }
     if (first == "set" && words.size() > 1 && plain(words[1]) == "--") {
       state().variables["@"] = {{words.begin() + 2, words.end()}, true};
-      return Verdict::yes;
+      return ShellVerdict::yes;
     }
     if (first == "eval") return nested(words, 1);
     if ((first == "source" || first == ".") && words.size() > 1) return included(node, words[1]);
@@ -517,14 +434,14 @@ class ScriptReader {
   }
 
   // Words that are a script of their own: of eval, and of bash -c.
-  Verdict nested(const std::vector<ShellText>& words, std::size_t from) {
+  ShellVerdict nested(const std::vector<ShellText>& words, std::size_t from) {
     ShellText text;
     for (std::size_t i = from; i < words.size(); ++i) {
       text.insert(text.end(), words[i].begin(), words[i].end());
       text.push_back({' ', words[i].empty() ? 0 : words[i].back().line});
     }
-    if (++depth_ > deepest_call) return --depth_, Verdict::open;
-    const Verdict last = walk_text(text);
+    if (++depth_ > deepest_call) return --depth_, ShellVerdict::open;
+    const ShellVerdict last = walk_text(text);
     --depth_;
     return last;
   }
@@ -547,21 +464,21 @@ class ScriptReader {
   }
 
   // Reads such a file as if it stood here; what one that is not found sets is not known.
-  Verdict included(const ShellNode& node, const ShellText& name, bool queued = false) {
+  ShellVerdict included(const ShellNode& node, const ShellText& name, bool queued = false) {
     const auto found = file_of_commands(name);
     if (!found) {
       memory_.elsewhere = true;
-      return Verdict::ran;
+      return ShellVerdict::ran;
     }
-    if (++depth_ > deepest_call) return --depth_, Verdict::open;
+    if (++depth_ > deepest_call) return --depth_, ShellVerdict::open;
     const std::string script = read_text(*found);
     if (queued && result_.directives.empty()) read_directives(script);
     ShellText text = shell_text(script, node.line);
     for (Letter& letter : text) letter.line = node.line;
-    const Verdict last = walk_text(text);
+    const ShellVerdict last = walk_text(text);
     state().returned = false;
     --depth_;
-    return last == Verdict::no ? Verdict::yes : last;
+    return last == ShellVerdict::no ? ShellVerdict::yes : last;
   }
 
   // Another script that a command starts, `srun bash train.sh 8`, is read as if it stood here, in a
@@ -603,11 +520,11 @@ class ScriptReader {
     return true;
   }
 
-  Verdict call(const ShellNode& body, std::vector<ShellText>& words) {
-    if (++depth_ > deepest_call) return --depth_, Verdict::open;
+  ShellVerdict call(const ShellNode& body, std::vector<ShellText>& words) {
+    if (++depth_ > deepest_call) return --depth_, ShellVerdict::open;
     const ShellValue outer = state().variables["@"];
     state().variables["@"] = {{words.begin() + 1, words.end()}, true};
-    const Verdict last = walk(body);
+    const ShellVerdict last = walk(body);
     state().variables["@"] = outer;
     state().returned = false;
     --depth_;
@@ -615,7 +532,7 @@ class ScriptReader {
   }
 
   // Plays read -r -d '' NAME <<EOF, and the like.
-  Verdict read_in(const ShellNode& node, const std::vector<ShellText>& words) {
+  ShellVerdict read_in(const ShellNode& node, const std::vector<ShellText>& words) {
     std::vector<std::string> names;
     bool whole = false;
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -628,7 +545,7 @@ class ScriptReader {
         ++i;
       }
     }
-    if (names.empty()) return Verdict::open;
+    if (names.empty()) return ShellVerdict::open;
     for (const ShellRedirection& each : node.redirections) {
       if (names.size() > 1 || !whole || (!each.sign.starts_with("<<"))) continue;
       ShellText text = each.sign == "<<<" ? expand_text(each.target, memory_) : body_of(each);
@@ -637,14 +554,14 @@ class ScriptReader {
       };
       while (!text.empty() && is_end(text.back())) text.pop_back();
       memory_.assign(names.front(), {{std::move(text)}, false});
-      return Verdict::yes;
+      return ShellVerdict::yes;
     }
     for (const std::string& name : names)
       memory_.assign(name, {{{memory_.unknown(fmt::format("`{}` of line {}, which is not run",
                                                           plain(words.front()), node.line),
                                               name, node.line)}},
                             false});
-    return Verdict::open;
+    return ShellVerdict::open;
   }
 
   ShellText body_of(const ShellRedirection& here) {

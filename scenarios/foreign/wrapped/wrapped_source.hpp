@@ -69,7 +69,7 @@ WrappedSource read_notebook(const Catalogue& data, const std::string& file, std:
 
 // Commands of all targets, one after the other; $(NAME) is a variable as in a shell.
 WrappedSource read_makefile(std::string_view text);
-// What the container starts; what building it runs trains nothing.
+// Returns what the container starts; what building it runs trains nothing.
 WrappedSource read_dockerfile(std::string_view text);
 
 // This reads what Weights & Biases keeps of a run: config.yaml with all arguments as they were, and

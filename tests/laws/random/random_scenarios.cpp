@@ -31,7 +31,7 @@ constexpr std::size_t most_shrunk = 3;  // of one law
 // The scenario is a legal one, or the last that was refused.
 struct Drawn {
   std::vector<Setting> settings;
-  Verdict verdict;
+  LawVerdict verdict;
   std::uint64_t refusals = 0;
 
   static auto fields(auto& self) { return std::tie(self.settings, self.verdict, self.refusals); }
@@ -64,16 +64,16 @@ Drawn draw_one(std::uint64_t seed, const Look& look) {
   }
 }
 
-Verdict look_here(const std::vector<Setting>& settings, std::uint64_t seed) {
+LawVerdict look_here(const std::vector<Setting>& settings, std::uint64_t seed) {
   limit_resources();
   return examine(data, settings, seed);
 }
 
-Verdict look_apart(const std::vector<Setting>& settings, std::uint64_t seed) {
-  const Tasks<Verdict> task{[&] { return look_here(settings, seed); }};
-  const WorkerOutcome<Verdict> outcome = outcomes_in_workers(task, 1).front();
+LawVerdict look_apart(const std::vector<Setting>& settings, std::uint64_t seed) {
+  const Tasks<LawVerdict> task{[&] { return look_here(settings, seed); }};
+  const WorkerOutcome<LawVerdict> outcome = outcomes_in_workers(task, 1).front();
   return outcome.answer ? *outcome.answer
-                        : Verdict{.law = "a scenario ends", .detail = outcome.error};
+                        : LawVerdict{.law = "a scenario ends", .detail = outcome.error};
 }
 
 struct Tally {
@@ -111,7 +111,7 @@ std::vector<Setting> shrunk(std::vector<Setting> settings, const std::string& la
 }
 
 void report(const Drawn& drawn, std::uint64_t seed, Tally& tally) {
-  const Verdict& verdict = drawn.verdict;
+  const LawVerdict& verdict = drawn.verdict;
   ++tally.broken;
   fmt::print("\nseed {} breaks: {}: {}\n", seed, verdict.law, verdict.detail);
   if (++tally.laws_broken[verdict.law] <= most_shrunk)

@@ -394,7 +394,7 @@ constexpr std::array laws{
 };
 
 // Notes what a run of many scenarios has to have met.
-void note(const Case& c, Verdict& verdict) {
+void note(const Case& c, LawVerdict& verdict) {
   const Scenario& s = c.scenario;
   const auto see = [&](std::string_view kind, std::string_view which) {
     verdict.seen.emplace_back(kind, which);
@@ -411,8 +411,8 @@ void note(const Case& c, Verdict& verdict) {
 
 }  // namespace
 
-Verdict examine(const Catalogue& data, std::span<const Setting> said, std::uint64_t seed) {
-  Verdict verdict;
+LawVerdict examine(const Catalogue& data, std::span<const Setting> said, std::uint64_t seed) {
+  LawVerdict verdict;
   const Settings settings(said.begin(), said.end());
   Dice dice(seed);
   try {

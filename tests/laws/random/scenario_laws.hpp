@@ -11,7 +11,7 @@
 
 namespace stepsim {
 
-struct Verdict {
+struct LawVerdict {
   std::vector<Problem> refused{};  // why it is no scenario, or cannot run
   std::string law{};               // the one that does not hold; empty: all do
   std::string detail{};            // how it is broken
@@ -24,6 +24,6 @@ struct Verdict {
 
 // Examines the scenario. It tries some of the laws that take another prediction, and others with
 // another seed.
-Verdict examine(const Catalogue& data, std::span<const Setting> settings, std::uint64_t seed);
+LawVerdict examine(const Catalogue& data, std::span<const Setting> settings, std::uint64_t seed);
 
 }  // namespace stepsim

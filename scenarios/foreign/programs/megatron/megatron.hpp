@@ -1,4 +1,5 @@
-// How Megatron divides and computes a model, for all programs that hand it their arguments.
+// This reads how Megatron divides and computes a model, for all programs that hand it their
+// arguments.
 #pragma once
 
 #include <cstdint>
