@@ -37,9 +37,7 @@ struct Resolver {
       resolved.origin = said->origin;
       if (key.text == nullptr) resolved.value = said->text;
     }
-    const bool grpo = scenario.grpo && block.starts_with("job");
-    const std::string texts = grpo ? fmt::format("grpo{}", block.substr(3)) : std::string(block);
-    resolved.otherwise = key_texts(texts, key.facts.name).otherwise;
+    resolved.of_grpo = scenario.grpo && block.starts_with("job");
     resolved.matters = matters && (key.matters == nullptr || key.matters(subject));
     keys.push_back(std::move(resolved));
   }
@@ -163,7 +161,9 @@ std::string origin_text(const ResolvedKey& key) {
 
 std::string value_text(const ResolvedKey& key) {
   if (!key.value.empty()) return key.value;
-  return key.otherwise.empty() ? "not set" : fmt::format("not set: {}", key.otherwise);
+  const std::string block = key.of_grpo ? fmt::format("grpo{}", key.block.substr(3)) : key.block;
+  const std::string& otherwise = key_texts(block, key.facts->name).otherwise;
+  return otherwise.empty() ? "not set" : fmt::format("not set: {}", otherwise);
 }
 
 // Writes what nobody knows of a run, with all that it may be; "" for what is known.

@@ -13,11 +13,11 @@ namespace stepsim {
 struct ResolvedKey {
   std::string block;  // "strategy.offload"; empty: the top of the file
   const KeyFacts* facts = nullptr;
-  std::string value;             // as a file would say it; empty: not set
-  std::string_view otherwise{};  // what that means, where it is not one fixed value
-  bool said = false;             // by anybody; else it is the default
-  Origin origin;                 // of what was said
-  bool matters = true;           // the value changes something, other keys being what they are
+  std::string value;     // as a file would say it; empty: not set
+  bool of_grpo = false;  // the words for it are those of a GRPO job
+  bool said = false;     // by anybody; else it is the default
+  Origin origin;         // of what was said
+  bool matters = true;   // the value changes something, other keys being what they are
 
   std::string path() const;  // "strategy.offload.ratio"
 };

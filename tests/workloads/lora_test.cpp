@@ -516,7 +516,8 @@ TEST_CASE("beside modules of bitsandbytes autocast casts the weights of adapters
     TinyStep step = adapted(Sharding::zero0, LoraTargets::linear, format);
     step.stack.adapters.casts = true;
     double sum = 0;
-    const std::vector<Unit> layer = units_of(step.input()).layers.front();
+    const StepInput input = step.input();  // which holds the names of kernels
+    const std::vector<Unit> layer = units_of(input).layers.front();
     for (const Unit& unit : layer)
       for (const KernelRow& row : unit.forward)
         if (row.name == name) sum += row.bytes;
