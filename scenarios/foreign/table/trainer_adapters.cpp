@@ -1,3 +1,5 @@
+#include "scenarios/foreign/table/trainer_adapters.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

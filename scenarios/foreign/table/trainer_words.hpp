@@ -1,6 +1,5 @@
-// Trainers over Hugging Face's models share these: their words for optimizers, attention and
-// adapters (scenarios/foreign/table/trainers.yaml), the files they name, and what their launchers
-// say.
+// Trainers over Hugging Face's models share these: their words for optimizers and attention
+// (scenarios/foreign/table/trainers.yaml), the files they name, and what their launchers say.
 #pragma once
 
 #include <initializer_list>
@@ -44,26 +43,6 @@ void put_optimizer(MappedSource& source, std::string_view key, const std::string
 // Puts how attention is run, said at `key`; `masked`: packed rows whose documents need a mask.
 void put_attention(MappedSource& source, std::string_view key, const std::string& name,
                    bool masked);
-
-struct AdapterWords {
-  std::string_view rank_key, modules_key;
-  std::int64_t rank = 8;
-  std::vector<std::string> modules{};  // empty: the usual ones
-  std::string format{};                // of workloads/formats, of what is frozen; empty: 16 bits
-  std::string_view format_key{};
-  std::string_view whole_key{};    // of modules that are trained whole beside them
-  std::string_view dora_key{};     // turns DoRA on
-  std::string_view dropout_key{};  // a share of each adapter's input
-  // Holds where the file is silent; none: the stack's own default does.
-  std::optional<double> usual_dropout{};
-  bool fused = false;  // functions around a block's matrices
-  std::string_view fused_key{};
-};
-// Returns what bitsandbytes stores, by what people say of it: its type ("nf4"; empty: that one) and
-// whether scales are quantised as well; `bits` is 4 or 8, else "".
-std::string bitsandbytes_format(std::int64_t bits, const std::string& type = "",
-                                bool nested = true);
-void put_adapter(MappedSource& source, const AdapterWords& words);
 
 // These say something of images: keys that freeze parts of a model that sees, and the largest
 // image.

@@ -6,6 +6,7 @@
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
+#include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
+#include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"

@@ -9,6 +9,7 @@
 #include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/programs/trl/trl_method.hpp"
+#include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
