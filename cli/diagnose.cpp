@@ -46,6 +46,32 @@ RecordList suspect_list(const Diagnosis& diagnosis) {
   });
 }
 
+// What a profile has of each kind beside the stated step; where it does not say how many steps it
+// covers, as if its kernels took as long in sum.
+RecordList kernel_list(const RunSigns& seen) {
+  struct Kind {
+    std::string_view name;
+    double run = 0, stated = 0;
+  };
+  std::vector<Kind> kinds;
+  if (seen.profile) {
+    const auto& [run, stated, idle, stated_idle, steps_known] = *seen.profile;
+    const double step = steps_known ? 1 : stated.computing() / run.computing();
+    kinds = {{"matrix products", step * run.products, stated.products},
+             {"attention", step * run.attention, stated.attention},
+             {"other kernels", step * run.other, stated.other},
+             {"collectives", step * run.collectives, stated.collectives},
+             {"copies", step * run.copies, stated.copies}};
+    if (idle) kinds.push_back({"nothing runs", *idle, stated_idle});
+    std::erase_if(kinds, [](const Kind& each) { return each.run + each.stated == 0; });
+  }
+  return list_of(kinds, [](const Kind& each) -> Records {
+    return {{"kind", "on the device", std::string(each.name)},
+            {"run_s", "in the run", Seconds{each.run}},
+            {"stated_s", "predicted", Seconds{each.stated}}};
+  });
+}
+
 Records diagnosis_records(const Diagnosis& diagnosis) {
   const RunSigns& seen = diagnosis.seen;
   return {{"measured_s", "step of the run", seen.step_time, Measure::seconds},
@@ -54,6 +80,7 @@ Records diagnosis_records(const Diagnosis& diagnosis) {
            Measure::share},
           {"measured_spread", "ln of long over short lines, of eight in ten", seen.spread,
            Measure::rounded},
+          {"kernels", "of a profile beside the stated step", kernel_list(seen)},
           {"suspects", "the likeliest first", suspect_list(diagnosis)}};
 }
 
@@ -63,6 +90,7 @@ std::string measured_text(const RunSigns& seen) {
   if (seen.spread)
     parts.push_back(fmt::format("long steps {:.2f} times short ones", std::exp(*seen.spread)));
   if (seen.memory) parts.push_back(fmt::format("{} of a GPU", to_text(Bytes{*seen.memory})));
+  if (seen.profile) parts.push_back("kernels of a profile");
   if (seen.busy) parts.push_back(fmt::format("GPUs busy for {:.0f} %", 100 * *seen.busy));
   return fmt::format("measured: {}\n", fmt::join(parts, ", "));
 }
@@ -85,6 +113,13 @@ std::string text_of(const Diagnosis& diagnosis) {
       fmt::format("likely: {} ({:.0f} %)\n\n", says_of(all.front()), 100 * all.front().probability);
   text += render(
       table_of(suspect_list(shown).items, "says; probability; step_time_s; memory_bytes; busy"));
+  if (const auto& profile = diagnosis.seen.profile) {
+    text += "\n" + render(table_of(kernel_list(diagnosis.seen).items, "kind; run_s; stated_s"));
+    if (!profile->steps_known)
+      text +=
+          "the profile does not say how many steps it covers: its times are scaled to the sum of "
+          "what is\npredicted for products, attention and other kernels\n";
+  }
   for (const Suspect& each : shown.suspects)
     if (!each.evidence.empty())
       text += fmt::format("{}: the logs say \"{}\"\n", says_of(each),
@@ -107,6 +142,10 @@ struct ReadLogs {
 ReadLogs read_logs(const std::vector<std::string>& paths, std::span<const FaultKind> kinds) {
   ReadLogs read;
   for (const std::string& path : paths) {
+    if (auto trace = load_trace(path)) {
+      read.logs.push_back(*std::move(trace));
+      continue;
+    }
     const std::string text = read_log_text(path);
     read.text += text;
     try {
@@ -124,6 +163,7 @@ Records diagnosis_sample() {
   Diagnosis diagnosis;
   diagnosis.seen.step_time = diagnosis.seen.memory = diagnosis.seen.busy = diagnosis.seen.spread =
       0;
+  diagnosis.seen.profile = {.seen = {.products = 1}, .stated = {}};
   diagnosis.suspects.emplace_back().evidence = {""};
   return diagnosis_records(diagnosis);
 }
@@ -144,9 +184,9 @@ int diagnose_command(const CommandLine& line) {
                      .scenario = file,
                      .settings = settings,
                      .samples = count_of(*options, "samples", least, most).value_or(usual)});
-  Diagnosis diagnosis{signs_of(read.logs, runs.stated), {}};
-  if (!diagnosis.seen.step_time && !diagnosis.seen.memory)
-    throw UserError("--log: no log holds a time of a step or memory of a GPU");
+  Diagnosis diagnosis{signs_of(read.logs, runs, line.data), {}};
+  if (!diagnosis.seen.step_time && !diagnosis.seen.memory && !diagnosis.seen.kernels)
+    throw UserError("--log: no log holds a time of a step, memory of a GPU or kernels");
   diagnosis.suspects = judge(runs, diagnosis.seen, read.text);
   if (options->has("json"))
     print_result(diagnosis_kind, asked_of(line.data, {file, settings}).value_or(Records{}),

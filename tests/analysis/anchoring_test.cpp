@@ -50,7 +50,7 @@ AnchoredRun anchored_on(const std::string& file, double seconds,
 }  // namespace
 
 TEST_CASE("weights are of the draws that a run is near", "[anchor]") {
-  const std::vector<double> weights = weights_of(std::vector<double>{0, 1, 8}, {});
+  const std::vector<double> weights = weights_of(std::vector<Ratios>{{0, 1, 8}, {}});
   CHECK(weights[0] + weights[1] + weights[2] == Approx(1));
   CHECK(weights[0] > weights[1]);
   CHECK(weights[1] > 10 * weights[2]);
@@ -66,6 +66,33 @@ TEST_CASE("more runs carry more of a gap, and leave less for the next", "[anchor
   CHECK(errors.another_run(4) < errors.another_run(1));
   CHECK(errors.another_run(1) < errors.another_run(0));
   CHECK(errors.measured_run(1) > errors.another_run(1));
+}
+
+TEST_CASE("a profile tells slow products from a slow host", "[anchor]") {
+  const std::string file = own_run("qwen3-0.6b-8x2048-checkpoints");
+  const KernelTimes times =
+      in_worker([&] { return kernel_times(step_input(load_scenario(source_data(), file, {}))); });
+  const auto moved = [&](double factor) {
+    TrainerLog log = log_of(step_of(file));
+    log.profile = KernelProfile{.kind = "a profile",
+                                .steps = 1,
+                                .step_time = log.seconds_per_step,
+                                .idle = {},
+                                .kernels = {{"gemm", factor * times.products},
+                                            {"flash", times.attention},
+                                            {"elementwise", times.other}}};
+    const AnchoredRun run = anchor_run({.data = source_data(),
+                                        .scenario = file,
+                                        .settings = {},
+                                        .logs = std::span(&log, 1),
+                                        .names = {"profile"},
+                                        .title = "a run"});
+    double place = 0.5;
+    for (const MovedConstant& each : run.anchor.moved)
+      if (each.name.starts_with("gpu.gemm")) place = std::min(place, each.place);
+    return place;
+  };
+  CHECK(moved(1.3) < moved(1));
 }
 
 TEST_CASE("a run with a slow host makes another one's prediction better", "[anchor]") {

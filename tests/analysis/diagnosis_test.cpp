@@ -90,7 +90,7 @@ void look_for_faults(const std::string& name, std::uint32_t count, Dice& dice, F
   const std::vector<PlantedRun> planted = planted_runs(runs, count, dice);
   const auto logs = logs_of(file, runs, planted, dice);
   for (std::size_t i = 0; i < planted.size(); ++i) {
-    const std::vector<Suspect> suspects = judge(runs, signs_of(logs[i], runs.stated), "");
+    const std::vector<Suspect> suspects = judge(runs, signs_of(logs[i], runs, source_data()), "");
     const std::size_t fault = runs.steps[planted[i].fault].fault;
     const FaultKind* kind = fault < runs.kinds.size() ? &runs.kinds[fault] : nullptr;
     const auto place = std::ranges::find(suspects, kind, &Suspect::kind) - suspects.begin();

@@ -31,12 +31,15 @@ bool counts_micro_batches(const TrainerLog& log, const Prediction& p) {
 struct MeasuredRun {
   std::optional<double> step_time, memory;
   MemoryKind kind = MemoryKind::unsaid;
+  std::optional<KernelTimes> kernels{};  // as seen_kernels() has them
+  bool steps_known = false;              // of the profile
   AnchorErrors errors;
   std::vector<std::string> from;
 };
 
 double error_of(const TrainerLog& log) {
-  constexpr double usual = 0.01, first_steps = 0.15;
+  constexpr double usual = 0.01, profiled = 0.05, first_steps = 0.15;
+  if (log.profile) return profiled;  // recording costs time, and a few steps are few
   if (phase_of(log) == RunPhase::first_steps) return first_steps;
   if (!log.spread || !(log.spread->low > 0)) return usual;
   // Eight of ten lines lie within 2.56 standard deviations; the middle of many is surer than one.
@@ -48,6 +51,7 @@ std::string said_by(const std::string& name, const TrainerLog& log, const SeenRu
   std::string text = fmt::format("{}: {}", name, log.kind);
   if (seen.step_time) text += fmt::format(", {} a step", to_text(Seconds{*seen.step_time}));
   if (log.memory) text += fmt::format(", {} of a GPU", to_text(Bytes{*log.memory}));
+  if (log.profile) text += fmt::format(", {} kernels by name", log.profile->kernels.size());
   return text;
 }
 
@@ -66,6 +70,9 @@ MeasuredRun measured_of(const AnchorQuestion& question, const Prediction& stated
       all.memory = log.memory;
       all.kind = log.memory_kind;
     }
+    if (!log.profile) continue;
+    all.kernels = seen_kernels(*log.profile, question.data);
+    all.steps_known = log.profile->steps > 0;
   }
   std::ranges::sort(times);
   if (!times.empty()) {
@@ -76,18 +83,24 @@ MeasuredRun measured_of(const AnchorQuestion& question, const Prediction& stated
   return all;
 }
 
-std::vector<StepFigures> figures_of_draws(const AnchorQuestion& question,
-                                          const std::vector<Setting>& settings,
-                                          const std::vector<Draw>& draws) {
-  std::vector<StepFigures> figures(draws.size());
+struct DrawnStep {
+  StepFigures step;
+  KernelTimes kernels;
+};
+
+std::vector<DrawnStep> figures_of_draws(const AnchorQuestion& question,
+                                        const std::vector<Setting>& settings,
+                                        const std::vector<Draw>& draws) {
+  std::vector<DrawnStep> figures(draws.size());
   in_workers(
       draws.size(), std::max<std::size_t>(question.workers, 1),
       [&](std::size_t i) {
         const Scenario scenario =
             load_scenario(question.data, question.scenario, settings, draws[i]);
-        return step_figures(scenario, {}, Asked::everything);
+        return DrawnStep{step_figures(scenario, {}, Asked::everything),
+                         kernel_times(step_input(scenario))};
       },
-      [&](std::size_t i, const StepFigures& each) { figures[i] = each; });
+      [&](std::size_t i, const DrawnStep& each) { figures[i] = each; });
   return figures;
 }
 
@@ -223,14 +236,14 @@ KnownDraws known_before(const AnchorQuestion& question) {
   return known;
 }
 
-KnownDraws known_after(KnownDraws known, const Ratios& time, const Ratios& memory,
+// `others` are distances of other figures of the run.
+KnownDraws known_after(KnownDraws known, const Ratios& time, std::vector<Ratios> others,
                        const AnchorErrors& errors) {
   const double carried = known.carried(errors), scale = errors.measured_run(known.runs);
-  Ratios of_time, of_memory = memory;
+  Ratios& of_time = others.emplace_back();
   for (std::size_t i = 0; i < time.size(); ++i)
     of_time.push_back((time[i] - carried * known.gaps[i]) / scale);
-  for (double& each : of_memory) each /= errors.memory;
-  const std::vector<double> told = weights_of(of_time, of_memory);
+  const std::vector<double> told = weights_of(others);
   for (std::size_t i = 0; i < told.size(); ++i) known.weights[i] *= told[i];
   const double sum = std::accumulate(known.weights.begin(), known.weights.end(), 0.0);
   for (double& each : known.weights) each /= sum;
@@ -250,11 +263,29 @@ struct Played {
   MeasuredRun measured;
   std::shared_ptr<const WeightedDraws> before;
   std::vector<Draw> draws;
-  Ratios raw, time, memory;  // logarithms of predicted over measured; `time` is centred
+  Ratios raw, time;  // logarithms of predicted over measured; `time` is centred
   KnownDraws known;
 
   double seen() const { return measured.step_time.value_or(stated.step_time.value); }
 };
+
+// Kinds of kernels that take a fair part of the run, each with a distance for each draw. Where a
+// profile does not say how many steps it covers, shares are compared.
+std::vector<Ratios> distances_of(const KernelTimes& seen, const MeasuredRun& measured,
+                                 const std::vector<DrawnStep>& figures) {
+  constexpr double fair = 0.05;
+  std::vector<Ratios> distances;
+  for (const auto part : {&KernelTimes::products, &KernelTimes::attention, &KernelTimes::other}) {
+    const bool drawn =
+        std::ranges::all_of(figures, [&](const DrawnStep& each) { return each.kernels.*part > 0; });
+    if (seen.*part < fair * seen.all() || !drawn) continue;
+    distances.push_back(mapped(figures, [&](const DrawnStep& each) {
+      const double whole = measured.steps_known ? 1 : each.kernels.all();
+      return std::log(each.kernels.*part / whole / (seen.*part)) / measured.errors.kernels;
+    }));
+  }
+  return distances;
+}
 
 void play(Played& p) {
   p.before = draws_before(p.question.samples, p.question.seed);
@@ -262,19 +293,21 @@ void play(Played& p) {
   for (std::uint32_t i = 0; i < p.question.samples; ++i)
     p.draws.push_back(
         {.seed = p.question.seed, .sample = i, .of = p.question.samples, .after = p.before});
-  const std::vector<StepFigures> figures = figures_of_draws(p.question, p.settings, p.draws);
-  p.raw = mapped(
-      figures, [&](const StepFigures& each) { return std::log(each.step_time.value / p.seen()); });
+  const std::vector<DrawnStep> figures = figures_of_draws(p.question, p.settings, p.draws);
+  p.raw = mapped(figures, [&](const DrawnStep& each) {
+    return std::log(each.step.step_time.value / p.seen());
+  });
   p.time = centred(p.raw, std::log(p.stated.step_time.value / p.seen()));
-  p.memory.clear();
+  std::vector<Ratios> others;
   if (p.measured.memory) {
     const double unit = p.stated_memory.of(p.measured.kind) / p.stated_memory.needed;
-    p.memory = mapped(figures, [&](const StepFigures& each) {
-      return std::log(each.memory * unit / *p.measured.memory);
-    });
+    others.push_back(mapped(figures, [&](const DrawnStep& each) {
+      return std::log(each.step.memory * unit / *p.measured.memory) / p.measured.errors.memory;
+    }));
   }
+  if (p.measured.kernels) append(others, distances_of(*p.measured.kernels, p.measured, figures));
   p.known = known_after(known_before(p.question), p.measured.step_time ? p.time : Ratios{},
-                        p.memory, p.measured.errors);
+                        std::move(others), p.measured.errors);
 }
 
 // Puts the draws into order and keeps those that count.
@@ -326,11 +359,11 @@ Draw middle_of(const Played& p, const std::vector<Move>& moves, WeightedDraws& a
   const auto near = figures_of_draws(p.question, p.settings, {at(1), at(2)});
   const double asked = seen * std::exp(weighted(p.time, p.known.weights));  // of constants alone
   const auto off = [&](Seconds step) { return std::log(step.value / asked); };
-  Draw there =
-      at(zero_of({off(p.stated.step_time), off(near[0].step_time), off(near[1].step_time)}));
+  Draw there = at(
+      zero_of({off(p.stated.step_time), off(near[0].step.step_time), off(near[1].step.step_time)}));
   const double wanted =
       weighted(p.time, p.known.weights) - after.shared * weighted(p.known.gaps, p.known.weights);
-  const Seconds step = figures_of_draws(p.question, p.settings, {there}).front().step_time;
+  const Seconds step = figures_of_draws(p.question, p.settings, {there}).front().step.step_time;
   after.places = there.after->places;
   after.factor = std::clamp(seen * std::exp(wanted) / step.value, 0.1, 10.0);
   return there;
@@ -386,8 +419,8 @@ void require_same(const Anchor& before, const Scenario& scenario) {
 }
 
 void require_a_figure(const MeasuredRun& measured) {
-  if (measured.step_time || measured.memory) return;
-  throw UserError("--log: no log holds a time of a step or memory of a GPU");
+  if (measured.step_time || measured.memory || measured.kernels) return;
+  throw UserError("--log: no log holds a time of a step, memory of a GPU or kernels");
 }
 
 }  // namespace
@@ -409,6 +442,13 @@ double MemoryFigures::of(MemoryKind kind) const {
 MemoryFigures memory_figures(const Scenario& scenario, Footprint memory) {
   memory.reserved = reserved_in_order(scenario, memory);
   return {memory.device.peak.bytes, memory.reserved, memory.shown(), memory.needed()};
+}
+
+KernelTimes seen_kernels(const KernelProfile& profile, const Catalogue& data) {
+  const ProfiledTimes times = times_of(profile, data);
+  const double whole = profile.steps > 0 ? 1 : times.computing();
+  if (!(times.computing() > 0)) return {};
+  return {times.products / whole, times.attention / whole, times.other / whole};
 }
 
 SeenRun seen_run(const TrainerLog& log, const Prediction& p) {
@@ -455,7 +495,6 @@ AnchoredRun anchor_run(const AnchorQuestion& asked) {
                 .draws = {},
                 .raw = {},
                 .time = {},
-                .memory = {},
                 .known = {}};
   play(played);
   if (effective_draws(played.known.weights) < few_draws && !question.before &&

@@ -13,6 +13,7 @@
 #include "scenarios/foreign/logs/trainer_log.hpp"
 #include "scenarios/read/anchor.hpp"
 #include "sim/process/worker.hpp"
+#include "workloads/step/kernel_times.hpp"
 
 namespace stepsim {
 
@@ -23,6 +24,10 @@ struct SeenRun {
   std::optional<double> step_time;  // s of an optimizer step
 };
 SeenRun seen_run(const TrainerLog& log, const Prediction& prediction);
+
+// Returns a profile's kernels by what bounds them: seconds of a step, or shares of their sum where
+// the profile does not say how many steps it covers.
+KernelTimes seen_kernels(const KernelProfile& profile, const Catalogue& data);
 
 // A GPU's memory at its most, as each tool counts it, in bytes.
 struct MemoryFigures {

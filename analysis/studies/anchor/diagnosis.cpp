@@ -24,13 +24,15 @@ constexpr double odds_of_word = 30;
 struct Replayed {
   double step_time = 0, busy = 0;
   MemoryFigures memory;
+  KernelTimes kernels;
 };
 
 Replayed replayed(const FaultQuestion& question, const std::vector<Setting>& settings) {
   try {
     const Scenario scenario = load_scenario(question.data, question.scenario, settings);
     const Prediction p = predict(scenario, Kept::figures);
-    return {p.step_time.value, busy_share(p), memory_figures(scenario, p.memory)};
+    return {p.step_time.value, busy_share(p), memory_figures(scenario, p.memory),
+            kernel_times(step_input(scenario))};
   } catch (const UserError&) {
     return {};  // what the fault sets does not go with this scenario
   }
@@ -78,6 +80,16 @@ std::vector<double> drawn_times(const FaultQuestion& question, const Prediction&
   return centred(std::move(times), 0);
 }
 
+double likelihood_of_kernels(const KernelTimes& replayed, const RunSigns& seen) {
+  constexpr double fair = 0.05, error = 0.15;
+  double all = 1;
+  const double whole = seen.profile->steps_known ? 1 : replayed.all();
+  for (const auto part : {&KernelTimes::products, &KernelTimes::attention, &KernelTimes::other})
+    if ((*seen.kernels).*part > fair * seen.kernels->all() && replayed.*part > 0)
+      all *= long_tailed(std::log(replayed.*part / whole / ((*seen.kernels).*part)) / error);
+  return all;
+}
+
 double likelihood(const FaultyRuns& runs, const FaultyStep& step, const RunSigns& seen) {
   const AnchorErrors errors;
   constexpr double busy_error = 0.07, spread_error = 0.6, least_spread = 0.02;
@@ -88,6 +100,7 @@ double likelihood(const FaultyRuns& runs, const FaultyStep& step, const RunSigns
   if (seen.spread)
     all *= long_tailed(std::log((step.spread + least_spread) / (*seen.spread + least_spread)) /
                        spread_error);
+  if (seen.kernels) all *= likelihood_of_kernels(step.kernels, seen);
   if (!seen.step_time) return all;
   double times = 0;
   for (const double draw : runs.draws)
@@ -108,7 +121,28 @@ double busy_share(const Prediction& p) {
   return std::clamp(1 - idle / p.step_time.value, 0.0, 1.0);
 }
 
-RunSigns signs_of(std::span<const TrainerLog> logs, const Prediction& stated) {
+namespace {
+
+// Kernels that wait for other ranks count, as a profile has them.
+ProfiledTimes stated_times(const FaultyRuns& runs) {
+  constexpr std::array collectives{Cause::gather_bytes,    Cause::gather_latency,
+                                   Cause::gradient_reduce, Cause::moe_all_to_all,
+                                   Cause::tensor_parallel, Cause::sequence_parallel,
+                                   Cause::stage_transfer,  Cause::weight_sync};
+  const KernelTimes& kernels = runs.steps.front().kernels;
+  ProfiledTimes times{kernels.products, kernels.attention, kernels.other, 0, 0};
+  for (const BreakdownRow& row : runs.stated.breakdown.rows) {
+    const double all = row.exposed.value + row.hidden.value;
+    if (holds(collectives, row.cause)) times.collectives += all;
+    if (row.cause == Cause::offload_transfer) times.copies += all;
+  }
+  return times;
+}
+
+}  // namespace
+
+RunSigns signs_of(std::span<const TrainerLog> logs, const FaultyRuns& runs, const Catalogue& data) {
+  const Prediction& stated = runs.stated;
   RunSigns signs;
   std::vector<double> times;
   for (const TrainerLog& log : logs) {
@@ -118,6 +152,14 @@ RunSigns signs_of(std::span<const TrainerLog> logs, const Prediction& stated) {
       signs.memory_kind = log.memory_kind;
     }
     if (log.busy) signs.busy = log.busy;
+    if (log.profile) {
+      signs.kernels = seen_kernels(*log.profile, data);
+      signs.profile = ProfiledRun{.seen = times_of(*log.profile, data),
+                                  .stated = stated_times(runs),
+                                  .idle = log.profile->idle,
+                                  .stated_idle = (1 - busy_share(stated)) * stated.step_time.value,
+                                  .steps_known = log.profile->steps > 0};
+    }
     if (log.spread && log.spread->low > 0)
       signs.spread = std::log(log.spread->high / log.spread->low);
   }
@@ -143,13 +185,15 @@ FaultyRuns replay_faults(const FaultQuestion& question) {
         possible[i].step_time = each.step_time;
         possible[i].busy = each.busy;
         possible[i].memory = each.memory;
+        possible[i].kernels = each.kernels;
       });
   runs.steps.push_back({.fault = runs.kinds.size(),
                         .settings = {},
                         .step_time = runs.stated.step_time.value,
                         .busy = busy_share(runs.stated),
                         .spread = healthy_spread,
-                        .memory = memory_figures(scenario, runs.stated.memory)});
+                        .memory = memory_figures(scenario, runs.stated.memory),
+                        .kernels = kernel_times(step_input(scenario))});
   for (FaultyStep& step : possible)
     if (changes_something(step, runs.steps.front())) runs.steps.push_back(std::move(step));
   runs.draws = drawn_times(question, runs.stated);

@@ -16,6 +16,15 @@
 
 namespace stepsim {
 
+// What a profile says of a run, beside what the stated step has: seconds of a step, or of all that
+// was profiled where it does not say how many steps that is.
+struct ProfiledRun {
+  ProfiledTimes seen, stated;
+  std::optional<double> idle{};  // s of a step
+  double stated_idle = 0;
+  bool steps_known = false;
+};
+
 // What logs say together, or what a replay would make of it.
 struct RunSigns {
   std::optional<double> step_time;  // s
@@ -23,6 +32,8 @@ struct RunSigns {
   MemoryKind memory_kind = MemoryKind::unsaid;
   std::optional<double> busy;    // share of the time that a kernel runs
   std::optional<double> spread;  // ln of the quotient between long and short lines, of eight in ten
+  std::optional<KernelTimes> kernels{};  // as seen_kernels() has them
+  std::optional<ProfiledRun> profile{};
 };
 
 struct FaultQuestion {
@@ -40,6 +51,7 @@ struct FaultyStep {
   std::vector<Setting> settings{};
   double step_time = 0, busy = 0, spread = healthy_spread;
   MemoryFigures memory{};
+  KernelTimes kernels{};
 };
 
 // A run with all faults that it could have. Those that change nothing are left out.
@@ -56,7 +68,7 @@ FaultyRuns replay_faults(const FaultQuestion& question);
 // collective.
 double busy_share(const Prediction& prediction);
 // Returns what the logs say of such a run.
-RunSigns signs_of(std::span<const TrainerLog> logs, const Prediction& stated);
+RunSigns signs_of(std::span<const TrainerLog> logs, const FaultyRuns& runs, const Catalogue& data);
 
 struct Suspect {
   const FaultKind* kind = nullptr;  // null: nothing is wrong

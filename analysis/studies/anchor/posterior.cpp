@@ -34,9 +34,9 @@ double AnchorErrors::measured_run(double runs) const {
   return std::hypot(another_run(runs), measured);
 }
 
-std::vector<double> weights_of(std::span<const double> time, std::span<const double> memory) {
-  std::vector<double> weights(std::max(time.size(), memory.size()), 1);
-  for (const auto distances : {time, memory})
+std::vector<double> weights_of(std::span<const Ratios> figures) {
+  std::vector<double> weights(std::ranges::max(mapped(figures, &Ratios::size)), 1);
+  for (const Ratios& distances : figures)
     for (std::size_t i = 0; i < distances.size(); ++i) weights[i] *= long_tailed(distances[i]);
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (double& weight : weights) weight /= sum;
@@ -80,7 +80,7 @@ AnchoredRatio anchored_ratio(const Ratios& measured_run, double its_stated, cons
   const Ratios seen = centred(measured_run, its_stated), asked = centred(other, other_stated);
   const double scale = errors.measured_run(0);
   const std::vector<double> weights =
-      weights_of(mapped(seen, [&](double each) { return each / scale; }), {});
+      weights_of(std::array{mapped(seen, [&](double each) { return each / scale; })});
   // A draw stands for runs on both sides of it.
   constexpr std::array spread{-1.28, -0.67, -0.25, 0.25, 0.67, 1.28};
   std::vector<double> values, shares;

@@ -23,6 +23,7 @@ struct AnchorErrors {
   double single = 0.06;    // of the model, in each run its own
   double measured = 0.01;  // of the measurement
   double memory = 0.08;    // of the model's memory, in each run its own
+  double kernels = 0.10;   // of kernels of one kind, in each run their own: a guess
 
   // Returns the part of the mean gap of so many runs which all runs are taken to share.
   double carried(double runs) const;
@@ -37,9 +38,9 @@ struct AnchorErrors {
 double long_tailed(double distance);
 
 // Returns weights that add up to one. Tails are long (Student's distribution of three degrees), so
-// that a run outside of all draws leaves more than the nearest of them. Distances are logarithms
-// over their standard deviations; either may be empty.
-std::vector<double> weights_of(std::span<const double> time, std::span<const double> memory);
+// that a run outside of all draws leaves more than the nearest of them. Each figure that was
+// measured has a distance for each draw, a logarithm over its standard deviation; none: it was not.
+std::vector<double> weights_of(std::span<const Ratios> figures);
 // Returns how many draws of one weight say as much.
 double effective_draws(std::span<const double> weights);
 

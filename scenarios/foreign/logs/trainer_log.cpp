@@ -9,10 +9,12 @@
 #include <fstream>
 #include <vector>
 
+#include "scenarios/foreign/logs/event_file.hpp"
 #include "sim/base/csv.hpp"
 #include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim {
@@ -212,7 +214,8 @@ struct Moment {
 };
 
 // Between the first fifth of the moments and the last one a run is in full swing.
-std::optional<TrainerLog> history_of(std::vector<Moment> moments) {
+std::optional<TrainerLog> history_of(std::vector<Moment> moments,
+                                     std::string_view kind = "W&B's history") {
   std::erase_if(moments, [](const Moment& each) {
     return !std::isfinite(each.step) || !std::isfinite(each.runtime) || each.runtime < 0;
   });
@@ -220,7 +223,7 @@ std::optional<TrainerLog> history_of(std::vector<Moment> moments) {
   if (moments.size() < 2) return std::nullopt;
   const Moment& first = moments[moments.size() / 5];
   const Moment& last = moments.back();
-  TrainerLog log{.kind = "W&B's history", .done = last.step};
+  TrainerLog log{.kind = std::string(kind), .done = last.step};
   if (!(last.step > first.step) || !(last.runtime > first.runtime)) return std::nullopt;
   log.seconds_per_step = (last.runtime - first.runtime) / (last.step - first.step);
   return log;
@@ -263,6 +266,23 @@ std::optional<TrainerLog> history_in_json(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<TrainerLog> history_in_events(std::string_view bytes) {
+  if (!is_event_file(bytes)) return std::nullopt;
+  const std::vector<ReportedStep> steps = reported_steps(bytes);
+  return history_of(mapped(steps,
+                           [&](const ReportedStep& each) {
+                             return Moment{each.step, each.time - steps.front().time};
+                           }),
+                    "TensorBoard's events");
+}
+
+TrainerLog log_of(KernelProfile profile) {
+  TrainerLog log{.kind = profile.kind, .done = profile.steps};
+  log.seconds_per_step = profile.step_time;
+  log.profile = std::move(profile);
+  return log;
+}
+
 // Returns the mean of what nvidia-smi's query calls utilization.gpu, "97 %", over cards and lines.
 std::optional<double> busy_of(std::string_view text) {
   if (text.find("utilization.gpu") == std::string_view::npos) return std::nullopt;
@@ -302,8 +322,9 @@ TrainerLog read_trainer_log(std::string_view text, const std::string& name) {
   for (const LinePattern& pattern : patterns)
     if (text.find(pattern.mark) != std::string_view::npos)
       if (auto log = log_in(text, pattern)) return *log;
-  for (const auto& read : {llama_factory_of, history_in_csv, history_in_json})
+  for (const auto& read : {llama_factory_of, history_in_csv, history_in_json, history_in_events})
     if (auto log = read(text)) return *log;
+  if (auto profile = kernel_table_of(text, name)) return log_of(*std::move(profile));
   auto last = transformers_of(text);
   if (last && last->seconds_per_step) return *last;
   if (auto bar = progress_of(text)) return *bar;
@@ -315,7 +336,8 @@ TrainerLog read_trainer_log(std::string_view text, const std::string& name) {
         "\"143/1188 [4:33:02<33:12:11, 114.30s/it]\", trainer_state.json, "
         "'train_runtime', lines of Megatron (elapsed time per iteration (ms)), TorchTitan "
         "(step: ... tps: ...), torchtune, NeMo, verl or LLaMA-Factory, a history of W&B, "
-        "or memory as nvidia-smi shows it"}});
+        "events of TensorBoard, memory as nvidia-smi shows it, or kernels of a profile "
+        "(PyTorch's trace or key_averages(), nsys' cuda_gpu_kern_sum, rocprof's statistics)"}});
 }
 
 std::string read_log_text(const std::string& path) {
@@ -331,7 +353,21 @@ std::string read_log_text(const std::string& path) {
   return text;
 }
 
+std::optional<TrainerLog> load_trace(const std::string& path) {
+  if (path == "-") return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
+  std::string beginning(1u << 16, '\0');
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<std::size_t>(file.gcount()));
+  if (beginning.starts_with("\x1f\x8b")) fail(path, "is compressed: unpack it with gunzip first");
+  if (!begins_trace(beginning)) return std::nullopt;
+  file.clear();
+  file.seekg(0);
+  return log_of(read_kernel_trace(file, path));
+}
+
 TrainerLog load_trainer_log(const std::string& path) {
+  if (auto trace = load_trace(path)) return *std::move(trace);
   return read_trainer_log(read_log_text(path), path);
 }
 

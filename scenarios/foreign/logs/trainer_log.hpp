@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "scenarios/foreign/logs/kernel_profile.hpp"
 #include "scenarios/keys/observation.hpp"
 
 namespace stepsim {
@@ -21,6 +22,7 @@ struct TrainerLog {
   std::optional<double> memory{};  // bytes of a GPU
   MemoryKind memory_kind = MemoryKind::unsaid;
   std::optional<double> busy{};  // share of the time that nvidia-smi saw a kernel
+  std::optional<KernelProfile> profile{};
 };
 
 // Reads a whole file, or a single line that somebody copied. Throws UserError with `name` when
@@ -28,6 +30,9 @@ struct TrainerLog {
 TrainerLog read_trainer_log(std::string_view text, const std::string& name);
 // Returns the text of a log, "-" being standard input; throws UserError when it cannot be read.
 std::string read_log_text(const std::string& path);
+// Returns what a trace of PyTorch's profiler says, which may be larger than a text; nothing where
+// the file is none.
+std::optional<TrainerLog> load_trace(const std::string& path);
 // Reads a log from a file; throws UserError when it cannot be read.
 TrainerLog load_trainer_log(const std::string& path);
 
