@@ -1,10 +1,12 @@
 #include <array>
 #include <filesystem>
+#include <sstream>
 
 #include "analysis/studies/fidelity/memory_comparison.hpp"
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/foreign/logs/memory_snapshot.hpp"
+#include "scenarios/foreign/logs/kernel_profile.hpp"
 #include "scenarios/foreign/logs/trainer_log.hpp"
 #include "scenarios/foreign/programs/accelerate/accelerate.hpp"
 #include "scenarios/foreign/text/python_values.hpp"
@@ -134,7 +136,14 @@ void follow_python(const std::string& bytes) {
 }
 
 void read_log(const std::string& bytes) {
-  phase_of(read_trainer_log(bytes, "file.log"));
+  const TrainerLog log = read_trainer_log(bytes, "file.log");
+  phase_of(log);
+  if (log.profile) times_of(*log.profile, data);
+}
+
+void read_trace(const std::string& bytes) {
+  std::istringstream file(bytes);
+  times_of(read_kernel_trace(file, "trace.json"), data);
 }
 
 void read_anchor_file(const std::string& bytes) {
@@ -165,6 +174,7 @@ constexpr Target targets[]{{"scenario", read_scenario_text},
                            {"shell", read_shell},
                            {"python", follow_python},
                            {"log", read_log},
+                           {"trace", read_trace},
                            {"anchor", read_anchor_file},
                            {"fault", read_fault},
                            {"snapshot", read_snapshot}};
