@@ -50,6 +50,26 @@ std::string drives_text(double checkpoint, double room) {
                      to_text(Bytes{checkpoint}));
 }
 
+std::string evaluation_times(const Evaluating& evaluation) {
+  if (evaluation.every >= 1) return fmt::format("every {:.10g} steps", evaluation.every);
+  if (evaluation.every > 0) return fmt::format("every {:.3g} of an epoch", evaluation.every);
+  return "behind each epoch";
+}
+
+std::string evaluation_text(const Job& job, const EvaluationCost& cost, Seconds wall) {
+  std::string text = evaluation_times(job.evaluation) + ", ";
+  if (cost.passes == 0)
+    return text + fmt::format(
+                      "{} for a micro-batch of {}: how many rows are held back is not "
+                      "said, and they are left out of the whole job",
+                      to_text(cost.pass), job.evaluation.micro_batch);
+  text += to_text(cost.time());
+  if (wall.value > 0)
+    text += fmt::format(" each, {:.0f} times, {} of the whole job", cost.count,
+                        share_of(cost.time() * cost.count, wall));
+  return text;
+}
+
 // Says what is written and read between steps, and what of the run that takes.
 std::string saving_text(const Scenario& scenario, const Prediction& p) {
   const Job& job = scenario.job;
@@ -71,6 +91,7 @@ std::string saving_text(const Scenario& scenario, const Prediction& p) {
     if (const double room = p.memory.disk_capacity - p.memory.disk; p.memory.disk_capacity > 0)
       text += drives_text(files.on_a_node(scenario.cluster.gpus_per_node()), room);
   }
+  if (p.evaluation) text += labelled("evaluation", evaluation_text(job, *p.evaluation, p.wall));
   if (p.goodput) text += labelled("goodput", goodput_text(*p.goodput));
   if (p.resuming)
     text += fmt::format(
@@ -255,6 +276,9 @@ std::string further_figures(const Scenario& scenario, const Prediction& p,
   if (p.saving)
     parts.push_back(fmt::format("saving waits {} every {:.10g} steps", to_text(p.saving->time),
                                 scenario.job.save.every));
+  if (p.evaluation && p.evaluation->passes > 0)
+    parts.push_back(fmt::format("evaluation takes {} {}", to_text(p.evaluation->time()),
+                                evaluation_times(scenario.job.evaluation)));
   if (p.goodput) parts.push_back(goodput_in_short(*p.goodput));
   if (p.resuming) parts.push_back("resuming takes " + to_text(p.resuming->time));
   return labelled("also", fmt::format("{}", fmt::join(parts, "; ")));
@@ -330,6 +354,12 @@ Records length_records(const Prediction& p) {
             {"count", "in the whole run", cost.count},
             {"share_of_wall", "of the whole job", share, Measure::share}};
   };
+  const auto evaluation = [](const EvaluationCost& cost) -> Records {
+    return {{"pass_s", "over one micro-batch", cost.pass},
+            {"passes", "of one evaluation; 0: its rows are not known", cost.passes},
+            {"time_s", "of one evaluation", cost.time()},
+            {"count", "in the whole run", cost.count}};
+  };
   const auto resuming = [](const ResumingCost& cost) -> Records {
     return {{"bytes", "read by all ranks", Bytes{cost.bytes}},
             {"skipped_micro_batches", "made again by each rank", cost.skipped},
@@ -337,6 +367,7 @@ Records length_records(const Prediction& p) {
   };
   return {parts_if("batches", "what a step and the run are made of", p.length, batches),
           parts_if("save", "what saving costs", p.saving, saving),
+          parts_if("evaluation", "passes over rows held back", p.evaluation, evaluation),
           parts_if("resume", "what resuming costs", p.resuming, resuming),
           parts_if("failures", "what is left of the time when parts of the machine fail", p.goodput,
                    goodput_records)};
@@ -424,6 +455,7 @@ Records run_sample() {
   Prediction p;
   p.length.emplace();
   p.saving.emplace();
+  p.evaluation.emplace();
   p.resuming.emplace();
   p.loss =
       LossCost{.what = "", .at = {}, .saved = true, .resume = {}, .steps_again = 0, .step = {}};

@@ -46,6 +46,7 @@ enum class Phase : std::uint8_t {
   sync,
   generate,
   save,
+  evaluation,
   other
 };
 inline constexpr auto phase_names = words_through<Phase::other>();

@@ -117,6 +117,17 @@ RunSave = TypedDict(
     total=False,
 )
 
+RunEvaluation = TypedDict(
+    "RunEvaluation",
+    {
+        "pass_s": "float",  # over one micro-batch
+        "passes": "float",  # of one evaluation; 0: its rows are not known
+        "time_s": "float",  # of one evaluation
+        "count": "float",  # in the whole run
+    },
+    total=False,
+)
+
 RunResume = TypedDict(
     "RunResume",
     {
@@ -364,6 +375,7 @@ RunResult = TypedDict(
         "wall_h": "float | None",  # the whole job, or what is left of it
         "batches": "RunBatches | None",  # what a step and the run are made of
         "save": "RunSave | None",  # what saving costs
+        "evaluation": "RunEvaluation | None",  # passes over rows held back
         "resume": "RunResume | None",  # what resuming costs
         "failures": "dict[str, Any] | None",  # what is left of the time when parts of the machine fail
         "peak_memory_bytes": "float",  # needed of a GPU, with slack and libraries
@@ -1841,6 +1853,7 @@ DiagnosisResult = TypedDict(
         "measured_memory_bytes": "float | None",  # of a GPU in the run
         "measured_busy": "float | None",  # share of the time that nvidia-smi saw a kernel
         "measured_spread": "float | None",  # ln of long over short lines, of eight in ten
+        "kernels": "list[Any]",  # of a profile beside the stated step
         "suspects": "list[DiagnosisSuspects]",  # the likeliest first
     },
     total=False,

@@ -74,6 +74,12 @@ constexpr std::array save_keys{
     flag<&Job::save, &Saving::asynchronous>("asynchronous"),
 };
 
+constexpr std::array evaluation_keys{
+    whole<&Job::evaluation, &Evaluating::micro_batch>("micro_batch", 1, 1 << 20).required(),
+    number<&Job::evaluation, &Evaluating::every>("every", 0, most_steps),
+    number<&Job::evaluation, &Evaluating::rows>("rows", 0, 1e12),
+};
+
 constexpr std::array job_failure_keys =
     joined_keys(failure_keys<&Job::failures>, std::array{
                                                   time<&Job::failures, &Failures::start>("start"),
@@ -97,6 +103,11 @@ constexpr std::array job_tables{
                            "nothing is",
                .keys = save_keys,
                .matters = [](const Job& job) { return job.save.every > 0; }},
+    Block<Job>{.name = "evaluation",
+               .sentence = "passes over rows held back; without this block there are none",
+               .keys = evaluation_keys,
+               .matters = [](const Job& job) { return job.evaluation.micro_batch > 0; },
+               .left_out = true},
     Block<Job>{.name = "failures",
                .sentence = "nodes, GPUs, switches that fail now and then, and what is left of a "
                            "run's time",

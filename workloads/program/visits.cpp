@@ -169,6 +169,11 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
 }
 
 OtherPasses other_passes(const Job& job, const ModelUnits& reference) {
+  if (job.only_evaluates)
+    return {.reference = &reference,
+            .of_reference = job.reference_passes(),
+            .without_gradients = 1,
+            .trains = false};
   return {.reference = &reference,
           .of_reference = job.reference_passes(),
           .without_gradients =
@@ -180,9 +185,10 @@ std::vector<Visit> visits_of(const ModelUnits& units, const OtherPasses& others)
   const auto layer_count = static_cast<std::int16_t>(units.layers.size());
   for (std::int64_t pass = 0; pass < others.without_gradients; ++pass)
     call_forward(list, units, true);
-  call_forward(list, units, false);
+  if (others.trains) call_forward(list, units, false);
   for (std::int64_t pass = 0; pass < others.of_reference; ++pass)
     call_forward(list, *others.reference, true);
+  if (!others.trains) return std::move(list.visits);
   for (std::size_t i = units.head.size(); i-- > 0;)
     list.call(units.head[i], layer_count, Phase::backward, true);
   for (std::int16_t layer = layer_count; layer-- > 0;) {

@@ -40,6 +40,7 @@ struct OtherPasses {
   const ModelUnits* reference = nullptr;
   std::int64_t of_reference = 0;
   std::int64_t without_gradients = 0;  // of the policy
+  bool trains = true;                  // else these are all
 };
 // Returns the other passes of the job's method; `reference` are the units of a reference model,
 // where it has one.

@@ -22,8 +22,8 @@ struct MicroBatches {
 
   bool last(std::int64_t micro) const { return micro + 1 == writer.input().micro_batches(); }
   void before(const PassInTurns& pass, std::size_t i) {
-    writer.context = {visits[i].phase, visits[i].layer,
-                      static_cast<std::int32_t>(pass.micro_batch)};
+    writer.context = {writer.input().job.only_evaluates ? Phase::evaluation : visits[i].phase,
+                      visits[i].layer, static_cast<std::int32_t>(pass.micro_batch)};
     if (pass.sent) return;
     schedule.before(i);
     activations.before(i);
@@ -38,7 +38,7 @@ struct MicroBatches {
       before(pass, i);
       ran(pass, i, run_visit(writer, visits[i]));
     }
-    if (end == visits.size()) finish(micro);
+    if (end == visits.size() && !writer.input().job.only_evaluates) finish(micro);
   }
   void finish(std::int64_t micro) {
     schedule.finish_backward(last(micro));
@@ -73,10 +73,11 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits,
   const std::int64_t batches = input.job.only_update ? 0 : input.micro_batches();
   if (batches > 0) writer.host(input.stack.host.step.value / core, Cause::other, "step_overhead");
   MicroBatches<S> around{writer, visits, schedule, activations};
-  if (input.strategy.experts.overlaps)
+  if (input.strategy.experts.overlaps && !input.job.only_evaluates)
     around.run_in_pairs(batches);
   else
     for (std::int64_t micro = 0; micro < batches; ++micro) around.run(0, visits.size(), micro);
+  if (input.job.only_evaluates) return;
   before_update();
   schedule.step();
 }
@@ -151,6 +152,17 @@ void write_step(StepProgram& program, const RankPart& rank, Written written) {
                                    written == Written::memory ? Written::figures : written);
   program.graph.stretch(rank.input.stack.stretch(rank.input.job));
   add_neighbours(program, rank.input.cluster.events);
+}
+
+std::optional<StepInput> evaluation_of(const StepInput& input) {
+  if (input.job.evaluation.micro_batch == 0 || input.strategy.pipeline_parallel.size > 1)
+    return std::nullopt;
+  StepInput pass = input;
+  pass.job.only_evaluates = true;
+  pass.job.micro_batch = input.job.evaluation.micro_batch;
+  pass.job.accumulation = 1;
+  pass.written = 0;
+  return pass;
 }
 
 StepProgram build_step(const StepInput& input, Folding folding, Written written) {

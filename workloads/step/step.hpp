@@ -1,6 +1,8 @@
 // This writes one optimizer step of a training job as a program.
 #pragma once
 
+#include <optional>
+
 #include "workloads/pipeline/pipeline.hpp"
 #include "workloads/step/model_flops.hpp"
 
@@ -14,6 +16,10 @@ struct StepProgram {
   Resident resident;              // before the step begins and after it
   std::vector<StepStage> stages;  // of a pipeline; empty: all ranks do the same
 };
+
+// Returns the input of one pass over a micro-batch of rows held back; nothing where a job has none,
+// or stages, for which that is not written.
+std::optional<StepInput> evaluation_of(const StepInput& input);
 
 StepProgram build_step(const StepInput& input, Folding folding, Written written = Written::whole);
 // These do the same in two parts: all but the graph, which may then be written more than once, with

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -61,6 +62,20 @@ struct Saving {
   friend bool operator==(const Saving&, const Saving&) = default;
 };
 
+// The model runs over rows held back, without gradients.
+struct Evaluating {
+  std::int64_t micro_batch = 0;  // 0: never
+  double every = 0;  // optimizer steps; below 1: this share of an epoch; 0: behind each epoch
+  double rows = 0;   // sequences or pairs; below 1: this share of an epoch; 0: not known
+
+  // Returns how many evaluations there are until then.
+  double until(double steps, double epochs) const {
+    return std::floor(every >= 1 ? steps / every : every > 0 ? epochs / every : epochs);
+  }
+
+  friend bool operator==(const Evaluating&, const Evaluating&) = default;
+};
+
 // This says how a data loader comes to where the job was: it draws the indices of what was seen,
 // makes all those batches again, or begins anew.
 enum class SkipData : std::uint8_t { indices, batches, none };
@@ -84,6 +99,7 @@ struct Job {
   bool cached_loss = false;  // embed: the batch of a step is compared, which runs forward before
   std::int64_t scoring_passes = 0;  // grpo: forward passes of the policy without gradients
   bool only_update = false;         // gradients are there: a step is what the optimizer does
+  bool only_evaluates = false;      // a step is one pass over rows held back
   bool first_steps = false;         // asked for are a run's first steps, which may be slower
   std::int64_t sequence = 4096;
   std::int64_t micro_batch = 1;
@@ -102,6 +118,7 @@ struct Job {
   double samples = 0;     // sequences or pairs of one epoch, not packed
   double epochs = 1;
   Saving save;
+  Evaluating evaluation;
   Resuming resume;
   Failures failures;
   double budget = usual_budget;  // operations that are written for a step

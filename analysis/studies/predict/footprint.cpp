@@ -53,14 +53,14 @@ struct MostAsked {
   }
 };
 
-MostAsked asked_for(const Strategy& strategy, const Timeline& setup, const Timeline& step,
-                    const Timeline& saved) {
+MostAsked asked_for(const Strategy& strategy, const Timeline& setup,
+                    std::initializer_list<std::span<const MemoryChange>> steps) {
   double kept = 0;
   for (const MemoryChange& change : setup)
     if (change.pool == Pool::device) kept += change.bytes;
   constexpr double no_limit = std::numeric_limits<double>::infinity();
   return {read_timelines({setup}, device_pool, no_limit).peak.bytes,
-          kept + read_timelines({step, saved}, device_pool, no_limit).peak.bytes,
+          kept + read_timelines(steps, device_pool, no_limit).peak.bytes,
           facts_of(strategy).gathers_parameters};
 }
 
@@ -68,7 +68,7 @@ bool setup_of_rank_fits(const Scenario& scenario) {
   const StepInput input = step_input(scenario);
   const auto& gpu = scenario.cluster.gpu.memory;
   const Timeline setup = setup_timeline(rank_part(input));
-  const MostAsked asked = asked_for(scenario.strategy, setup, {}, {});
+  const MostAsked asked = asked_for(scenario.strategy, setup, {});
   const double host = scenario.cluster.node.host.dram_capacity.value.value;
   return asked.held(slack_of(input).number()) <= (gpu.usable.value - gpu.library.value).value &&
          read_timelines({setup}, host_pools, host, scenario.cluster.gpus_per_node()).peak.bytes <=
@@ -124,8 +124,13 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
   const RankPart rank = rank_part(input);
   const Timeline setup = setup_timeline(rank);
-  MomentProgram save;  // its words are in the timeline
-  Timeline saved;
+  MomentProgram save;     // its words are in the timeline
+  StepProgram evaluated;  // likewise
+  Timeline evaluation, saved;
+  if (const auto pass = evaluation_of(input)) {
+    evaluated = build_step(*pass, Folding::automatic, Written::memory);
+    evaluation = timeline_in_order(evaluated.graph, 0);
+  }
   if (scenario.job.save.every > 0) {
     save = build_save(input, Folding::automatic);
     saved = timeline_in_order(save.graph, 0);
@@ -133,12 +138,13 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   Footprint f;
   for (const UnmodelledKey& key : scenario.unmodelled)
     if (key.needs_memory) f.uncounted.push_back(key.key);
-  const MostAsked asked = asked_for(scenario.strategy, setup, step, saved);
+  const MostAsked asked = asked_for(scenario.strategy, setup, {step, evaluation, saved});
+  const auto all = {std::span<const MemoryChange>(setup), std::span<const MemoryChange>(step),
+                    std::span<const MemoryChange>(evaluation),
+                    std::span<const MemoryChange>(saved)};
   const double whole = (usable.value - library.value).value;
   const double room = whole / (1 + slack.value.value);
-  const auto read = [&](double limit) {
-    return read_timelines({setup, step, saved}, device_pool, limit);
-  };
+  const auto read = [&](double limit) { return read_timelines(all, device_pool, limit); };
   f.device = read(asked.by_tensor ? room : std::max(room, std::min(asked.setup, whole)));
   const double used = f.device.peak.bytes;
   f.slack = std::max(0.0, asked.held(slack.value.value) - used);  // sums are rounded
@@ -156,7 +162,7 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   f.states = states_of(rank);
   const double ranks = scenario.cluster.gpus_per_node();
   f.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
-  f.host = read_timelines({setup, step, saved}, host_pools, f.host_capacity, ranks);
+  f.host = read_timelines(all, host_pools, f.host_capacity, ranks);
   f.pinned = ranks * resident.in(Pool::pinned);
   f.pageable = ranks * resident.in(Pool::pageable);
   f.disk = ranks * resident.in(Pool::disk);

@@ -87,6 +87,7 @@ Prediction predict(const Scenario& scenario, Kept kept, const Replaying& how) {
   const WholeJob job = whole_job(scenario, whole, how.player);
   result.length = job.length;
   result.saving = job.saving;
+  result.evaluation = job.evaluation;
   result.resuming = job.resuming;
   result.goodput = job.goodput;
   result.wall = job.wall;

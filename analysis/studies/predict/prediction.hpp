@@ -24,6 +24,7 @@ struct Prediction {
   double iterations_per_second = 0;
   std::optional<RunLength> length;
   std::optional<SavingCost> saving;
+  std::optional<EvaluationCost> evaluation;
   std::optional<ResumingCost> resuming;
   std::optional<Goodput> goodput;  // nothing: nothing fails
   std::optional<LossCost> loss;    // then the step's time is the one until it is lost

@@ -1,5 +1,7 @@
 #include "analysis/studies/predict/saving.hpp"
 
+#include <cmath>
+
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "workloads/strategy/mesh.hpp"
 
@@ -22,6 +24,28 @@ SavingCost saving_cost(const Scenario& scenario, const Player& player) {
   }
   if (const auto length = run_length(scenario))
     cost.count = saves_of(scenario.job, length->optimizer_steps);
+  return cost;
+}
+
+std::optional<EvaluationCost> evaluation_cost(const Scenario& scenario, const Player& player) {
+  const StepInput input = step_input(scenario);
+  const auto pass = evaluation_of(input);
+  if (!pass) return std::nullopt;
+  const Evaluating& evaluation = scenario.job.evaluation;
+  const StepProgram program = build_step(*pass, Folding::automatic);
+  EvaluationCost cost{
+      .pass = player.play(program.traffic.folded.platform, program.graph, Watched::times).makespan};
+  const double rows = static_cast<double>(evaluation.micro_batch) *
+                      static_cast<double>(mesh_of(scenario.strategy, scenario.cluster).data());
+  double held = evaluation.rows < 1 ? 0 : evaluation.rows;
+  if (const auto length = run_length(scenario)) {
+    if (evaluation.rows < 1)
+      held = evaluation.rows * length->effective_batch * length->optimizer_steps / length->epochs;
+    const double done = scenario.job.resume.after;
+    cost.count = evaluation.until(length->optimizer_steps, length->epochs) -
+                 evaluation.until(done, length->epochs * done / length->optimizer_steps);
+  }
+  cost.passes = std::ceil(held / rows);
   return cost;
 }
 
@@ -66,6 +90,7 @@ WholeJob whole_job(const Scenario& scenario, Seconds step, const Player& player)
   const Job& job = scenario.job;
   WholeJob whole{.length = run_length(scenario),
                  .saving = {},
+                 .evaluation = evaluation_cost(scenario, player),
                  .resuming = resuming_cost(scenario, player),
                  .goodput = {}};
   if (job.save.every > 0) {
@@ -79,6 +104,7 @@ WholeJob whole_job(const Scenario& scenario, Seconds step, const Player& player)
   whole.wall = step * (whole.length->optimizer_steps - job.resume.after);
   if (whole.saving) whole.wall += whole.saving->time * whole.saving->count;
   if (whole.goodput) whole.wall = whole.goodput->wall;
+  if (whole.evaluation) whole.wall += whole.evaluation->time() * whole.evaluation->count;
   if (whole.resuming) whole.wall += whole.resuming->time;
   return whole;
 }

@@ -21,6 +21,14 @@ struct SavingCost {
   double count = 0;  // of the run; 0: the run has no length
 };
 
+struct EvaluationCost {
+  Seconds pass;       // over one micro-batch
+  double passes = 0;  // of one evaluation; 0: nobody says how many rows there are
+  double count = 0;   // evaluations of the run; 0: the run has no length
+
+  Seconds time() const { return pass * passes; }
+};
+
 struct ResumingCost {
   double bytes = 0;    // read by all ranks together
   double skipped = 0;  // micro-batches of each rank
@@ -40,6 +48,7 @@ struct LossCost {
 struct WholeJob {
   std::optional<RunLength> length;
   std::optional<SavingCost> saving;
+  std::optional<EvaluationCost> evaluation;
   std::optional<ResumingCost> resuming;
   std::optional<Goodput> goodput;  // nothing: nothing fails
   Seconds wall{};  // of the whole job, or of what is left when it is resumed; 0: it has no length

@@ -151,6 +151,28 @@ void put_saves(MappedSource& source) {
   }
 }
 
+// The trainer evaluates where data are held back and it is told when: core/builders/base.py.
+void put_evaluation(MappedSource& source) {
+  const double held = source.number("val_set_size", 0, 0, 1e12);
+  const double steps = source.number("eval_steps", 0, 0, 1e12),
+               in_epoch = source.number("evals_per_epoch", 0, 0, 1e6);
+  const std::string_view key =
+      source.says("eval_strategy") ? "eval_strategy" : "evaluation_strategy";
+  const std::string when = word_at(source, key);
+  const std::int64_t rows =
+      source.whole("eval_batch_size", source.whole("micro_batch_size", 1, 1, 1 << 20), 1, 1 << 20);
+  const bool told = steps > 0 || in_epoch > 0 || when == "steps" || when == "epoch";
+  if (!told || when == "no" || (held <= 0 && !source.says("test_datasets"))) return;
+  source.put("job.evaluation.micro_batch", rows,
+             source.says("eval_batch_size") ? "eval_batch_size" : "micro_batch_size");
+  if (steps >= 1)
+    source.put("job.evaluation.every", fmt::format("{:.0f}", steps), "eval_steps");
+  else if (in_epoch > 0)
+    source.put("job.evaluation.every", fmt::format("{:.6g}", std::min(1 / in_epoch, 0.999999)),
+               "evals_per_epoch");
+  if (held > 0) source.put("job.evaluation.rows", fmt::format("{}", held), "val_set_size");
+}
+
 // ---- how ----
 
 // A plugin that is named is on, unless its own key says otherwise: integrations/*/args.py.
@@ -517,6 +539,7 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
                         .trains_projector = all,
                         .others = {"freeze_mm_modules", "image_size"}});
     put_saves(source);
+    put_evaluation(source);
   }
   const ShardingFacts sharding = put_sharding(source);
   put_host_threads(source, sharding);

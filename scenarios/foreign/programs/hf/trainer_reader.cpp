@@ -193,6 +193,23 @@ void TrainerReader::read_saves() {
   if (source_.on("save_only_model")) source_.put("job.save.states", false, "save_only_model");
 }
 
+void TrainerReader::read_evaluation() {
+  const std::string_view key =
+      source_.says("eval_strategy") ? "eval_strategy" : "evaluation_strategy";
+  const std::string when = in_small_letters(source_.text(key, "no"));
+  const double steps =
+      source_.number("eval_steps", source_.number("logging_steps", 500, 0, 1e12), 0, 1e12);
+  const std::int64_t rows = source_.whole("per_device_eval_batch_size", 8, 1, 1 << 20);
+  if (when == "no" || when == "false") return;
+  if (grpo() || switched_)
+    return source_.without(key, "passes over data held back come on top of the training");
+  source_.put("job.evaluation.micro_batch", rows, "per_device_eval_batch_size");
+  if (when == "steps" && steps >= 1)
+    source_.put("job.evaluation.every", fmt::format("{:.0f}", steps), "eval_steps");
+  if (const double held = source_.number("val_size", 0, 0, 1e12); held > 0)
+    source_.put("job.evaluation.rows", fmt::format("{}", held), "val_size");
+}
+
 void TrainerReader::read_loaded() {
   if (program_.loads == TrainerProgram::Loads::raised)
     return put_loaded(source_, source_.on("pure_bf16") ? Loaded::in_16_bits : Loaded::in_32_bits,

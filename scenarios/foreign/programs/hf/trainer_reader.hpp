@@ -102,6 +102,8 @@ class TrainerReader {
   void read_narrow_gather(std::string_view key) { put_narrow_gather(source_, key, sharding_); }
   void read_checkpointing(std::string_view key, bool full);
   void read_saves();
+  // Passes over rows held back; those of GRPO generate, and are left out.
+  void read_evaluation();
   Translation finish() { return source_.finish(); }
 
  private:

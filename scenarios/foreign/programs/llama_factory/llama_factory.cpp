@@ -157,6 +157,7 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
   if (words.says("use_reentrant_gc") && !words.on("disable_gradient_checkpointing"))
     words.put("strategy.reentrant", words.on("use_reentrant_gc", true), "use_reentrant_gc");
   reader.read_saves();
+  reader.read_evaluation();
   read_factory_kernels(reader, liger);
   read_factory_adapter(reader);
   return reader.finish();

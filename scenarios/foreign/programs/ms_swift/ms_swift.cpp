@@ -147,6 +147,7 @@ Translation translate_ms_swift(const SourceQuestion& question, const Document& s
     reader.read_saves();
   else if (words.on("padding_free"))
     words.without("padding_free", "rows are counted as long as their limit allows");
+  reader.read_evaluation();
   read_swift_kernels(reader, liger);
   read_swift_adapter(reader);
   return reader.finish();

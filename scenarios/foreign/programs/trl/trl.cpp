@@ -278,6 +278,7 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
                                 of_unsloth == "unsloth" || by_trainer);
   const bool loop = question.launch != nullptr && question.launch->program == own_loop;
   if (!grpo && !loop) reader.read_saves();
+  if (!loop) reader.read_evaluation();
   read_trl_kernels(reader, liger, method.plain);
   read_trl_adapter(reader);
   return reader.finish();
