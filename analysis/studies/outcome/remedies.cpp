@@ -116,6 +116,13 @@ Alternatives smaller_micro_batches(const Job& job) {
   return all;
 }
 
+Alternatives smaller_evaluations(const Job& job) {
+  Alternatives all;
+  for (std::int64_t n = job.evaluation.micro_batch / 2; n > 0; n /= 2)
+    all.push_back({{"job.evaluation.micro_batch", std::to_string(n)}});
+  return all;
+}
+
 // Returns numbers of GPUs that share a layer, up to those of a node.
 Alternatives tensor_sizes(const Scenario& scenario) {
   const std::int64_t gpus = scenario.cluster.gpus_per_node();
@@ -209,8 +216,12 @@ std::vector<Alternatives> grpo_savers(const Scenario& scenario) {
 
 // Returns what is usually tried first for a training step.
 std::vector<Alternatives> step_savers(const Scenario& scenario) {
-  return {smaller_micro_batches(scenario.job), tensor_sizes(scenario), numbers_of_stages(scenario),
-          sequence_parts(scenario), partial_offload(scenario)};
+  return {smaller_evaluations(scenario.job),
+          smaller_micro_batches(scenario.job),
+          tensor_sizes(scenario),
+          numbers_of_stages(scenario),
+          sequence_parts(scenario),
+          partial_offload(scenario)};
 }
 
 std::vector<Alternatives> shared_savers(const Scenario& scenario) {
