@@ -367,7 +367,9 @@ Records interval_records(const Prediction& p, const std::optional<Interval>& int
 Record log_record(const Stack::MemoryLog& log, double allocated) {
   return {"memory_log", "what the framework's own log says",
           Records{{"counts", "allocated, reserved, device or unsaid",
-                   memory_kind_names[static_cast<std::size_t>(log.kind)]},
+                   log.kind == MemoryKind::unsaid
+                       ? "unsaid"
+                       : memory_kind_names[static_cast<std::size_t>(log.kind)]},
                   {"binary", "its GB are 2^30 bytes", log.binary},
                   {"allocated_bytes",
                    "of tensors, in the program's order; of a pipeline's first stage where the log "
