@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "cli/engine_options.hpp"
 #include "cli/job_cost.hpp"
@@ -205,6 +206,7 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
   const auto ran = [&](auto value) { return p.ran ? std::optional(value) : std::nullopt; };
   const auto wall = p.wall.value > 0 ? std::optional(p.wall.value / 3600) : std::nullopt;
   const auto steps = interval ? std::optional(interval->step_time) : std::nullopt;
+  const Interval drawn = interval.value_or(Interval{});
   const auto bound = scenario.grpo ? scenario.grpo->staleness_bound() : std::nullopt;
   const auto warmup = scenario.grpo ? scenario.grpo->warmup_steps() : 0;
   Records rates;
@@ -216,7 +218,11 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
        {{"learners", "GPUs that train", p.placement.learners.size()},
         {"engines", "inference engines", p.placement.engines.size()},
         {"stranded_gpus", "GPUs that do neither", p.placement.stranded},
+        {"gpus", "of all of them", scenario.cluster.ranks()},
         {"interval_s", "8 of 10 draws: step time", steps, Measure::seconds},
+        {"drawn_s", "step time of each", list_of(drawn.step_times, std::identity())},
+        {"drawn_tokens_per_second_per_gpu", "trained, of each",
+         list_of(drawn.throughputs, std::identity())},
         {"wall_h", "the whole job", wall, Measure::hours},
         {"staleness_bound", "steps; null: nothing bounds it", bound},
         {"first_step_s", "with the first sync", ran(p.first_step)},

@@ -35,8 +35,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t most_rows = 1u << 30;
 
-// A plan leaves this many percent free. Of the 105 published steps with a memory figure (`stepsim
-// validate --rows`) three in four need at most 9.7 % more than is predicted: a plan that leaves 9 %
+// A plan leaves this many percent free. Of the 105 published steps with a memory figure
+// (`stepsim-rows`) three in four need at most 9.7 % more than is predicted: a plan that leaves 9 %
 // fits in as many.
 constexpr std::uint32_t usually_free = 9;
 

@@ -16,8 +16,6 @@ Records sweep_sample();
 Records search_sample();
 Records plan_sample();
 Records validate_sample();
-Records rows_sample();
-Records anchored_rows_sample();
 Records anchor_sample();
 Records diagnosis_sample();
 Records collective_sample();
@@ -51,11 +49,6 @@ inline constexpr ResultKind plan_kind{"plan", 1, "`stepsim plan`: the best ways 
                                       plan_sample, 1};
 inline constexpr ResultKind validate_kind{"validate", 1, "`stepsim validate`: measured runs",
                                           validate_sample};
-inline constexpr ResultKind rows_kind{"rows", 1, "`stepsim validate --rows`: measured tables",
-                                      rows_sample};
-inline constexpr ResultKind anchored_rows_kind{
-    "anchored_rows", 1, "`stepsim validate --rows --anchored`: rows anchored on one another",
-    anchored_rows_sample};
 inline constexpr ResultKind anchor_kind{"anchor", 1, "`stepsim anchor`: what a measured run says",
                                         anchor_sample, 1};
 inline constexpr ResultKind diagnosis_kind{

@@ -29,7 +29,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t most_movers = 6;
+constexpr std::uint32_t usual_movers = 6;
 
 CauseSet free_causes(const Options& options) {
   const std::vector<std::string> names(cause_names.begin(), cause_names.end());
@@ -88,13 +88,14 @@ RunExtras extras_of(const CommandLine& line, const Options& options,
   const auto asked = count_of(options, "samples", 0, 4096);
   // A figure without its range says little beside a real run.
   const auto usual = [&] { return extras.log ? draws_at_once : usual_samples(operations()); };
-  extras.interval = interval_of_run({.data = line.data,
-                                     .scenario = source,
-                                     .settings = settings,
-                                     .samples = asked ? *asked : usual(),
-                                     .free = free_causes(options),
-                                     .movers = asked ? most_movers : 0,
-                                     .stated = stated});
+  extras.interval = interval_of_run(
+      {.data = line.data,
+       .scenario = source,
+       .settings = settings,
+       .samples = asked ? *asked : usual(),
+       .free = free_causes(options),
+       .movers = asked ? count_of(options, "movers", 0, 100).value_or(usual_movers) : 0,
+       .stated = stated});
   return extras;
 }
 
@@ -210,6 +211,9 @@ int run_command(const CommandLine& line) {
     extras.others = other_verdicts(question_of(line, *options, scenario, settings));
   if (options->has("json")) {
     find_changes(line, *options, scenario, settings, extras);
+    const Footprint ordered = footprint(scenario);
+    const bool first = scenario.stack.memory_log.first_stage && ordered.first_stage > 0;
+    extras.allocated = first ? ordered.first_stage : ordered.device.peak.bytes;
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(scenario, prediction, extras));
   } else if (options->has("brief")) {

@@ -387,10 +387,25 @@ Records interval_records(const Prediction& p, const std::optional<Interval>& int
            Measure::bytes},
           {"wall_interval_h", "8 of 10 draws: the whole job", wall, Measure::hours},
           {"samples", "draws of the constants that could run", drawn.samples},
+          {"drawn_s", "step time of each", list_of(drawn.step_times, std::identity())},
           {"moved_most_by", "constants that move the step time most",
            mover_list(drawn.movers, "at_low_s", "at_high_s")},
           {"wall_moved_most_by", "constants that move the number of steps most",
            mover_list(drawn.wall_movers, "at_low_s", "at_high_s")}};
+}
+
+// What the framework prints of memory itself.
+Record log_record(const Stack::MemoryLog& log, double allocated) {
+  return {"memory_log", "what the framework's own log says",
+          Records{{"counts", "allocated, reserved, device or unsaid",
+                   log.kind == MemoryKind::unsaid
+                       ? "unsaid"
+                       : memory_kind_names[static_cast<std::size_t>(log.kind)]},
+                  {"binary", "its GB are 2^30 bytes", log.binary},
+                  {"allocated_bytes",
+                   "of tensors, in the program's order; of a pipeline's first stage where the log "
+                   "is that one's",
+                   Bytes{allocated}}}};
 }
 
 }  // namespace
@@ -429,7 +444,9 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
        {{"wall_h", "the whole job, or what is left of it", wall, Measure::hours}},
        length_records(p),
        footprint_records(p.memory),
-       {{"ops", "operations of the step", p.operations},
+       {log_record(scenario.stack.memory_log, extras.allocated),
+        {"gpus", "that train", scenario.cluster.ranks()},
+        {"ops", "operations of the step", p.operations},
         {"breakdown", "where the time goes: every instant of a rank has one cause",
          breakdown_list(p)},
         parts_if("lost", "a GPU or link is, during the step, which ends there", p.loss,
@@ -466,6 +483,7 @@ Records run_sample() {
   RunExtras extras;
   Interval& interval = extras.interval.emplace();
   interval.movers = interval.wall_movers = {Mover{}};
+  interval.step_times = {0};
   extras.rates = {1.0, 1.0};
   extras.log.emplace();
   extras.faster = FasterSteps{{NextStep{}}, 0, 0, true};

@@ -25,6 +25,7 @@ struct RunExtras {
   std::optional<TrainerLog> log;  // of the real run
   bool energy = false;            // by cause
   bool asked = false;             // for changes, by number
+  double allocated = 0;           // bytes, as the framework's log counts them
 };
 
 // Says what is trained, where, and with what: "llama-3.2-3b on 1 x mi300x-8, Megatron".

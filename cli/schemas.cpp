@@ -8,12 +8,12 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array kinds{&run_kind,      &grpo_kind,      &memory_kind,     &grpo_memory_kind,
-                           &explain_kind,  &check_kind,     &sweep_kind,      &search_kind,
-                           &plan_kind,     &validate_kind,  &rows_kind,       &anchored_rows_kind,
-                           &anchor_kind,   &diagnosis_kind, &collective_kind, &compare_kind,
-                           &kernels_kind,  &list_kind,      &entry_kind,      &model_kind,
-                           &scenario_kind, &keys_kind,      &diff_kind,       &together_kind};
+constexpr std::array kinds{&run_kind,        &grpo_kind,     &memory_kind,   &grpo_memory_kind,
+                           &explain_kind,    &check_kind,    &sweep_kind,    &search_kind,
+                           &plan_kind,       &validate_kind, &anchor_kind,   &diagnosis_kind,
+                           &collective_kind, &compare_kind,  &kernels_kind,  &list_kind,
+                           &entry_kind,      &model_kind,    &scenario_kind, &keys_kind,
+                           &diff_kind,       &together_kind};
 
 constexpr std::string_view introduction = R"(# What `--json` prints
 

@@ -10,7 +10,6 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_kinds.hpp"
-#include "cli/row_tables.hpp"
 #include "cli/screen.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
@@ -24,16 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // Folders give their files in order of name.
-std::vector<std::string> files_in(const std::string& place, std::string_view extension) {
+std::vector<std::string> files_in(const std::string& place) {
   std::error_code failed;
   if (!fs::is_directory(place, failed)) return {place};
   std::vector<std::string> inside;
   for (const auto& entry : fs::directory_iterator(place, failed))
-    if (entry.path().extension() == extension) inside.push_back(entry.path().string());
-  if (inside.empty())
-    throw UserError({{place, 0, "",
-                      fmt::format("holds no {} (*{})", extension == ".csv" ? "table" : "scenario",
-                                  extension)}});
+    if (entry.path().extension() == ".yaml") inside.push_back(entry.path().string());
+  if (inside.empty()) throw UserError({{place, 0, "", "holds no scenario (*.yaml)"}});
   std::ranges::sort(inside);
   return inside;
 }
@@ -43,7 +39,7 @@ std::vector<std::string> scenario_files(const CommandLine& line,
   std::vector<std::string> files;
   std::vector<std::string> places = words;
   if (places.empty()) places = line.data.places("scenarios/seeds");
-  for (const std::string& place : places) append(files, files_in(place, ".yaml"));
+  for (const std::string& place : places) append(files, files_in(place));
   return files;
 }
 
@@ -182,28 +178,6 @@ Records records_of(const Validation& validation, const RecordList& scenarios) {
           {"scenarios", "that were given", scenarios}};
 }
 
-RowTablesQuestion row_question(const Options& options) {
-  RowTablesQuestion question;
-  if (!options.words.empty() || options.has("estimates"))
-    throw UserError("--rows: predicts tables; give scenarios in a command of their own");
-  for (const auto& [name, value] : options.values)
-    if (name == "rows") {
-      const std::vector<std::string> inside = files_in(value, ".csv");
-      question.files.insert(question.files.end(), inside.begin(), inside.end());
-    }
-  question.anchored = options.has("anchored");
-  constexpr std::uint32_t draws_of_anchors = 64;
-  question.samples =
-      count_of(options, "samples", 0, 4096).value_or(question.anchored ? draws_of_anchors : 0);
-  question.json = options.has("json");
-  question.recorded = options.get("recorded").value_or("");
-  question.record = options.get("record").value_or("");
-  question.scenarios = options.get("export").value_or("");
-  if (question.json && !question.recorded.empty())
-    throw UserError("--recorded: prints a table; leave out --json");
-  return question;
-}
-
 }  // namespace
 
 Records validate_sample() {
@@ -219,11 +193,6 @@ Records validate_sample() {
 int validate_command(const CommandLine& line) {
   const auto options = parse("validate", line.words);
   if (!options) return exit_code::yes;
-  if (options->has("anchored") && !options->has("rows"))
-    throw UserError("--anchored: anchors rows of tables: name the tables with --rows");
-  if (options->has("export") && !options->has("rows"))
-    throw UserError("--export: writes rows of tables as scenarios: name the tables with --rows");
-  if (options->has("rows")) return validate_row_tables(line, row_question(*options));
   const bool estimates = options->has("estimates");
   const auto scenarios = load_all(line, scenario_files(line, options->words));
   const auto samples = count_of(*options, "samples", 0, 4096);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws docs/fidelity.svg: predicted against measured tokens per second and GPU, by family.
 
-stepsim validate --rows scenarios/measured/steps --json | docs/plot_fidelity.py docs/fidelity.svg
+stepsim-rows scenarios/measured/steps --json | docs/plot_fidelity.py docs/fidelity.svg
 """
 import json
 import sys

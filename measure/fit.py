@@ -39,8 +39,13 @@ class Program:
         self.installed = re.search("^the installed catalogue: (.*)$", told, re.M)[1]
 
     def ask(self, *words, over=None):
+        """Asks the program; `rows` is asked of the one beside this."""
         front = [word for folder in self.folders + ([over] if over else []) for word in ("--data", folder)]
-        done = subprocess.run([self.path, *front, *words, "--json"], capture_output=True, text=True, check=False)
+        whole, here = [self.path, *front, *words], pathlib.Path(__file__).resolve()
+        if words[0] == "rows":
+            beside = here.with_name("rows.py" if here.suffix else "stepsim-rows")
+            whole = [sys.executable, "-B", beside, *front, *words[1:]]
+        done = subprocess.run([*whole, "--json"], capture_output=True, text=True, env={**os.environ, "STEPSIM": self.path}, check=False)
         if not done.stdout.startswith("{") or done.returncode == 3:
             sys.exit(done.stderr or f"fit.py: {' '.join(words)} ended with {done.returncode}")
         return json.loads(done.stdout)
@@ -458,7 +463,7 @@ class StackRows:
         self.stacks, self.rows, self.files = plan["stacks"], {}, []
         for number, place in enumerate(plan["tables"]):
             path = str(program.file(place) or fail(f"{place}: is in no catalogue"))
-            self.take(program.ask("validate", "--rows", path))
+            self.take(program.ask("rows", path))
             lines = [line for line in open(path, newline="") if not line.startswith("#")]
             keep = [row for row in csv.DictReader(lines) if row["id"] in self.rows]
             if keep:
@@ -488,15 +493,13 @@ class StackRows:
             self.rows[figure_["id"]] = {"family": figure_["family"], "run": run, "error": error}
 
     def predict(self, trial, values, units, samples=0):
-        told = trial.ask(values, units, "validate", *(word for file in self.files for word in ("--rows", file)), "--samples", str(samples))
+        told = trial.ask(values, units, "rows", *self.files, "--samples", str(samples))
         if told["no_answer"]:
             fail(f"{told['no_answer'][0]['id']}: {told['no_answer'][0]['crashes'][0]}")
         known, self.rows = self.rows, {}
         self.take(told)
         self.rows, now = known, self.rows
-        draws = {}
-        for each in told.get("draws", []):
-            draws.setdefault(each["id"], []).append((each["error"], each["unexplained"]))
+        draws = {each["id"]: [(error, place_of("stack.unexplained", i, samples)) for i, error in enumerate(each["errors"])] for each in told["draws"]}
         return [now[name]["error"] for name in self.rows], [draws.get(name, []) for name in self.rows]
 
     def by_family(self):
@@ -504,6 +507,22 @@ class StackRows:
         for i, row in enumerate(self.rows.values()):
             families.setdefault(row["family"], []).append(i)
         return dict(sorted(families.items()))
+
+
+def scrambled(x):
+    x = (x + 0x9E3779B97F4A7C15) % 2**64
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31
+
+
+def place_of(name, sample, samples):
+    """Returns where in its range the program draws a constant (sim/base/draw.cpp)."""
+    own = scrambled(1)
+    for letter in name.encode():
+        own = scrambled(own ^ letter)
+    mine = scrambled(own ^ sample)
+    return (sum(scrambled(own ^ other) < mine for other in range(samples)) + (scrambled(mine) >> 11) * 2**-53) / samples
 
 
 def stretched(error, draws, stretch):

@@ -11,6 +11,7 @@
 #include "topology/called.hpp"
 
 namespace stepsim {
+namespace {
 
 void require_columns(const CsvTable& table, const std::vector<std::string>& names) {
   std::vector<Problem> missing;
@@ -20,6 +21,8 @@ void require_columns(const CsvTable& table, const std::vector<std::string>& name
           {table.file, 1, needed, "the column is missing" + did_you_mean(needed, table.columns)});
   if (!missing.empty()) throw UserError(missing);
 }
+
+}  // namespace
 
 double NumberReader::operator()(const CsvTable::Row& row, std::string_view column) {
   const std::string_view cell = table.cell(row, column);
@@ -106,49 +109,6 @@ std::optional<ClusterChoice> machine_of(const Catalogue& data, const MeasuredCol
   if (row.network.empty() && !row.interconnect.empty()) return std::nullopt;
   choice.network = row.network;
   return choice;
-}
-
-Cell number_in(std::string_view cell, std::string_view column,
-               std::vector<std::string>& unreadable) {
-  constexpr double largest = 1e15;
-  if (cell.empty()) return std::nullopt;
-  if (const auto value = number_from<double>(cell); value && *value >= 0 && *value < largest)
-    return value;
-  unreadable.push_back(fmt::format("{}: expected a number, found \"{}\"", column, cell));
-  return std::nullopt;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-std::string id_of(const CsvTable& table, const CsvTable::Row& row) {
-  std::string id(trimmed(table.cell(row, "id")));
-  return id.empty() ? fmt::format("line {}", row.line) : id;
-}
-
-std::vector<std::string> listed_in(std::string_view cell) {
-  constexpr std::string_view between = " | ";
-  std::vector<std::string> parts;
-  for (cell = trimmed(cell); !cell.empty();) {
-    const std::size_t end = cell.find(between);
-    parts.emplace_back(cell.substr(0, end));
-    cell.remove_prefix(end == std::string_view::npos ? cell.size() : end + between.size());
-  }
-  return parts;
-}
-
-std::string quoted_text(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text)
-    if (c == '"' || c == '\\')
-      result += fmt::format("\\{}", c);
-    else if (static_cast<unsigned char>(c) >= 0x20)
-      result += c;
-  return result + '"';
 }
 
 }  // namespace stepsim

@@ -9,7 +9,6 @@
 #include "sim/engine/own/replay.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/source_data.hpp"
-#include "workloads/grpo/serving.hpp"
 #include "workloads/grpo/sync.hpp"
 
 using namespace stepsim;

@@ -53,7 +53,6 @@ MORE = [
     (["import", "zero.json", "--model", "llama-3.2-1b", "--cluster", "h100-8"], []),
     (["kernels", "--json"], []),
     (["validate", "--json"], []),
-    (["validate", "--rows", str(ROOT / "scenarios/measured/steps/moe.csv"), "--json"], []),
     (["list", "--json"], []),
     (["list", "models"], []),
     (["show", "h100-sxm"], []),

@@ -31,8 +31,6 @@ cli("anchors of one's own folder are taken without a word" ARGS anchor ${logged}
   SHELL "${with_log}; mkdir -p own/stepsim/anchors; \"$@\" >/dev/null; mv out/a.anchor.yaml own/stepsim/anchors
     XDG_CONFIG_HOME=$PWD/own @BUILD@/stepsim run ${logged} --brief; echo without; XDG_CONFIG_HOME=$PWD/own @BUILD@/stepsim run ${logged} --brief --no-anchor | grep -c anchored; rm -r own train.log"
   OUTPUT "anchored on your run.*\nwithout\n0\n")
-cli("rows that are anchored need tables" ARGS validate --anchored CODE 2
-  ERROR "--anchored: anchors rows of tables: name the tables with --rows")
 cli("a diagnosis names faults, tests and a cure" ARGS diagnose llama32-3b-sft-zero3 --log train.log --log nccl.log --samples 8 CODE 1
   SHELL "echo '120/1000 [1:00:00<7:20:00, 30.00s/it]' >train.log; echo 'NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM' >nccl.log; \"$@\"; code=$?; rm train.log nccl.log; exit $code"
   OUTPUT "^measured: 30.0 s a step\nlikely: .*what tells the first two apart.*if it shows that.*cure: ")

@@ -26,6 +26,7 @@ SHORT = RAW[:-1]  # as it may stand in JSON
 QUOTED = as_json(SHORT)[1:-1]  # as YAML, JSON and TOML write it in quotes
 SET = "\u202e\u2066\u200f\u061c\u200b\u2060"  # as it may stand in a value on the command line, which is YAML
 DIRECTED = "title \u202e\u2066\u200f\u200b"  # no control characters: may be in a title
+ROWS = [sys.executable, "-B", str(pathlib.Path(__file__).parents[2] / "measure/rows.py")]
 TINY = pathlib.Path(__file__).with_name("tiny.yaml").read_text()
 NAMES = "id,hardware,gpus,framework,model,seq_len,step_s"
 AXOLOTL = "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 2048\nmicro_batch_size: 1\ndatasets: [{path: x, type: alpaca}]\n"
@@ -70,9 +71,9 @@ CASES = {  # name: files, words
     "value to vary": ({"a.yaml": TINY}, ["sweep", "a.yaml", "--vary", f"stack={SET},deepspeed-hf", "-o", "table"]),
     "value to vary, for machines": ({"a.yaml": TINY}, ["sweep", "a.yaml", "--vary", f"stack={SET},deepspeed-hf", "--csv"]),
     "file of a sweep": ({"a.yaml": key_in("")}, ["sweep", "a.yaml"]),
-    "column of a table": ({"a.csv": f"{NAMES},{RAW}\na,H100-80GB,8,x,none,1024,1,1\n"}, ["validate", "--rows", "a.csv"]),
-    "cells of a table": ({"a.csv": f"{NAMES}\n{RAW},{RAW},8,{RAW},{RAW},1024,1\n"}, ["validate", "--rows", "a.csv"]),
-    "number of a table": ({"a.csv": f"{NAMES}\na,H100-80GB,{RAW},x,llama-3.1-8b,1024,1\n"}, ["validate", "--rows", "a.csv"]),
+    "column of a table": ({"a.csv": f"{NAMES},{RAW}\na,H100-80GB,8,x,none,1024,1,1\n"}, ROWS + ["a.csv"]),
+    "cells of a table": ({"a.csv": f"{NAMES}\n{RAW},{RAW},8,{RAW},{RAW},1024,1\n"}, ROWS + ["a.csv"]),
+    "number of a table": ({"a.csv": f"{NAMES}\na,H100-80GB,{RAW},x,llama-3.1-8b,1024,1\n"}, ROWS + ["a.csv"]),
     "words of a script": ({"a.sh": f"torchrun --nproc_per_node 8 pretrain_gpt.py --{RAW} 1 --seq-length {RAW} --num-layers 2\n"}, ["run", "a.sh"]),
     "variable of a script": ({"a.sh": f'X="{RAW}"\ndeepspeed train.py --model_name_or_path "$X" --deepspeed "$X"\n'}, ["run", "a.sh"]),
     "no launch in a script": ({"a.sh": f"echo {RAW}\n"}, ["run", "a.sh"]),
@@ -129,7 +130,7 @@ def look_at(name, what, said, problems):
 
 def main():
     problems, quoted = [], 0
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "xterm", "LC_ALL": "C.UTF-8", "STEPSIM": stepsim}
     for name, (files, words) in CASES.items():
         place = folder if files is None else folder / name
         for file, content in (files or {}).items():
@@ -139,7 +140,8 @@ def main():
                 out.write(content if isinstance(content, bytes) else content.encode())
         place.mkdir(exist_ok=True)
         front = [] if "--data" in words or name == "option before the command" else ["--data", data]
-        done = subprocess.run([stepsim, *front, *words], cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+        whole = [*words[:3], "--data", data, *words[3:]] if words[:3] == ROWS else [stepsim, *front, *words]
+        done = subprocess.run(whole, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
         if done.returncode not in (0, 1, 2):
             problems.append(f"{name}: ends with {done.returncode}: {done.stderr!a}")
         for what, said in (("output", done.stdout), ("error", done.stderr)):

@@ -16,7 +16,6 @@ COMMANDS = [
     "sweep llama32-3b-sft-zero3 --find 'max job.micro_batch such that fits'",
     "check tests/cli/grpo-claim.yaml --draws 1",
     "validate scenarios/seeds/mpt7b-zero2.yaml scenarios/seeds/mpt7b-zero2-oom.yaml",
-    "validate --rows scenarios/measured/steps/mi300x.csv",
     "collective all_reduce --cluster mi300x-8 --sizes 1MiB",
     "collective all_reduce --cluster mi300x-8 --compare scenarios/measured/collectives.csv",
     "kernels",

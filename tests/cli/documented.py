@@ -11,13 +11,14 @@ import sys
 
 pages = [word for word in sys.argv[2:] if word != "--write"]
 stepsim, write = os.path.abspath(sys.argv[1]), "--write" in sys.argv
+rows = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../measure/rows.py")
 
 
 def printed(command):
     words = shlex.split(re.sub(r"\s+#.*", "", command))
-    words[0] = stepsim
+    words[:1] = [rows] if words[0] == "stepsim-rows" else [stepsim]
     # Tables of pages are as wide as a terminal.
-    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"})
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120", "STEPSIM": stepsim})
     if done.returncode not in (0, 1):
         sys.exit(f"{command}: exit {done.returncode}: {done.stderr}")
     return done.stdout.rstrip("\n").split("\n")

@@ -102,16 +102,6 @@ cli("grpo trace" ARGS ${production} -o @WORK@/out/grpo.h5
 cli("grpo validate" ARGS validate @ROOT@/scenarios/seeds/grpo-32b-sync-packed.yaml
   @ROOT@/scenarios/seeds/grpo-32b-two-learners-oom.yaml OUTPUT "sync_time +95.0 s +94.. s +.0.. % +30 %: met.*2 of 2 memory verdicts are right\n1 of 1 figures are as near as their files ask for\n$")
 
-# Tables of published steps and engine throughputs.
-cli("grpo rows" SLOW ARGS validate --rows @ROOT@/scenarios/measured/grpo
-  OUTPUT "grpo in turn h100-sxm +nemorl-v0.4-1 +step_s +97.7.*nemorl-v0.4-5 +step_s +506.*grpo sync h20-141 +sync-ce-dsv31 +sync_s +10.19.*19 of 19 rows are predicted")
-cli("engine rows" SLOW ARGS validate --rows @ROOT@/scenarios/measured/engines
-  OUTPUT "engine h200 fp8 +trtllm-llama-3.3-70b-h200-128-128 +output_tok_s +3803.*[0-9]+ of 94 rows are predicted")
-cli("rows of every kind at once" HEAVY ARGS validate --rows @WORK@/steps.csv --rows @WORK@/engines.csv --samples 2 --json
-  SHELL "head -n 3 @ROOT@/scenarios/measured/grpo/grpo.csv >@WORK@/steps.csv
-    head -n 4 @ROOT@/scenarios/measured/engines/inference.csv >@WORK@/engines.csv; \"$@\""
-  KEYS rows/0/interval/0 families/0/name assumed/0/assumed/0)
-
 # Draws, claims, and what a sweep keeps.
 cli("grpo sweep after the learners' ds_config.json has changed" ARGS sweep own.yaml --vary cluster.nodes=2,3 -o s CODE 2
   SHELL "mkdir -p @WORK@/out/ds; cd @WORK@/out/ds

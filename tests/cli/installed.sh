@@ -55,7 +55,7 @@ try sweep tiny.yaml --vary job.micro_batch=1,2 --shard 1/2 -o part
 try sweep tiny.yaml --vary job.micro_batch=1,2 --shard 2/2 -o part
 try merge part.shard-1-of-2.h5 part.shard-2-of-2.h5 -o whole
 try validate tiny.yaml
-try validate --rows rows.csv
+STEPSIM=$stepsim "$prefix"/bin/stepsim-rows rows.csv >answer 2>complaint || { echo "failed: stepsim-rows"; cat answer complaint; exit 1; }
 try kernels
 try report run.h5 -o page.html
 try export run.h5 --perfetto trace.json

@@ -83,7 +83,3 @@ cli("stages of preferences" ARGS run llama33-70b-pipeline --set job.method=dpo C
   ERROR "${variant}:14: strategy.pipeline_parallel.size: is modelled for method: sft and grpo only")
 cli("stages that offload" ARGS run llama33-70b-pipeline --set strategy.offload.optimizer=cpu CODE 2
   ERROR_MATCHES "pipeline_parallel.size: is not modelled with offload\n")
-cli("rows over pipeline stages" ARGS validate --rows @WORK@/out/stages.csv
-  SHELL "grep -E '^(id|kf-cv-70b-tp4pp4|mlm-530b-full|simumax-b200-llama3_70b_l12_tp1_pp2_dp4_mbc4_cef),' @ROOT@/scenarios/measured/steps/dense_fsdp_h100.csv >@WORK@/out/stages.csv
-    \"$@\"; code=$?; rm @WORK@/out/stages.csv; exit $code"
-  OUTPUT "kf-cv-70b-tp4pp4 +step_s +4.29 .*1 of 1 rows are predicted")

@@ -13,11 +13,6 @@ cli("a sweep with a point that kills its worker is written, and resumed where it
   SHELL "${begin}; \"$@\" >first.txt 2>said.txt; echo code $?; cut -d, -f1-3 found.csv; tail -n +2 found.journal | cut -f1
     \"$@\" >second.txt 2>/dev/null; cmp first.txt second.txt && tail -n +2 found.journal | cut -f1; head -n 1 first.txt second.txt; cat said.txt"
   OUTPUT "^code 3\njob.gradient_accumulation,feasible,reason\n1,true,\n65536,false,${ended}\n2,true,\n0\n2\n0\n2\n.*stepsim: 1 of 3 points got no answer; their rows say why. The same command computes only those again\n$")
-set(heads "id,stack,cluster.node,model,job.sequence,strategy.pipeline_parallel.schedule,strategy.pipeline_parallel.size,strategy.zero,strategy.checkpointing,job.gradient_accumulation,step_s")
-set(row "megatron,h100-8,qwen3-0.6b,1024,gpipe,2,1,none")
-cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate --rows rows.csv --record recorded.csv CODE 3
-  SHELL "printf '%s\\n' '${heads}' 'good,${row},8,0.1' 'long,${row},16384,0.1' >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
-  OUTPUT "no answer +workers +why\n[- ]+\nlong +1 +${ended}\n.*1 of 2 rows are predicted")
 # ---- work that no machine can bear is refused before it begins ----
 set(kept llama32-3b-sft-zero3 --set job.global_batch=null --set job.gradient_accumulation=65536)
 cli("a kept step of very many micro-batches" ARGS run ${kept} -o out/step.h5 CODE 2
@@ -33,7 +28,7 @@ cli("a budget in words" ARGS run @ROOT@/tests/cli/tiny.yaml --budget lots CODE 2
   ERROR "--set: job.budget: expected a plain number, found \"lots\"")
 
 # ---- files that no person writes ----
-foreach(reader "run large.json" "run large.sh" "run large.py" "validate --rows large.csv")
+foreach(reader "run large.json" "run large.sh" "run large.py")
   separate_arguments(words UNIX_COMMAND "${reader}")
   list(GET words -1 file)
   cli("${file} of 17 MiB" ARGS ${words} CODE 2 SHELL "head -c 17825792 /dev/zero | tr '\\0' ' ' >${file}; \"$@\"" ERROR "${file}: is larger than 16 MiB")
@@ -128,10 +123,6 @@ cli("very many keys of DeepSpeed's" ARGS run --full tiny.yaml --set strategy.dee
   SHELL "cp @ROOT@/tests/cli/tiny.yaml .; { echo '{'; seq -f '\"zz%.0fz\": 1,' 100000; echo '\"zero_optimization\": {\"stage\": 3}}'; } >many.json
     ulimit -t 20; \"$@\" | grep -o 'and 99800 .*'"
   OUTPUT "^and 99800 more that are no keys of DeepSpeed\n$")
-cli("a column with a name of megabytes" ARGS validate --rows wide.csv CODE 1
-  SHELL "{ printf 'id,hardware,step_s,'; head -c 4000000 /dev/zero | tr '\\0' x; printf '\na,H100-80GB,1,\n'; } >wide.csv
-    \"$@\" 2>&1 >/dev/null | wc -c >&2; exit 1"
-  ERROR_MATCHES "^[0-9]?[0-9]?[0-9]?[0-9]\n$")
 cli("very many mistakes" ARGS run @WORK@/many.yaml CODE 2
   SHELL "{ cat @ROOT@/tests/cli/tiny.yaml; seq -f 'k%.0f: 1' 100000; } >many.yaml; timeout 20 \"$@\" 2>&1 | tail -n 1 >&2; exit 2"
   ERROR_MATCHES "many\\.yaml:[0-9]+: and 998[0-9][0-9] more\n$")

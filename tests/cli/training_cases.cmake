@@ -29,7 +29,6 @@ cli("a head without labels" ARGS run ${reward} --set job.labels=0 CODE 2 ERROR "
 cli("a head of labels under tensor parallelism" ARGS run ${reward} --set "strategy.tensor_parallel={size: 2}" CODE 2
   ERROR "--set: strategy.tensor_parallel.size: is modelled with a head over the vocabulary of a decoder (method: sft, dpo, kto, grpo)")
 # ---- encoders and towers ----
-cli("rows of heads, encoders and models that see" ARGS validate --rows @ROOT@/scenarios/measured/tasks OUTPUT "\nswift|vision a100 +4 ")
 set(bert @ROOT@/scenarios/seeds/phi4-14b-sft-zero3.yaml --set model=bert-base --set job.sequence=512)
 cli("an encoder learns masked words" ARGS run ${bert} --set job.method=mlm --samples 0 --faster 0 --brief OUTPUT "masked words, full training")
 cli("an encoder compares texts" ARGS run ${bert} --set job.method=embed --set job.packing=false --samples 0 --faster 0 --brief
@@ -511,21 +510,8 @@ cli("validate steps that this project measured" ARGS validate @ROOT@/scenarios/m
 cli("validate as JSON" ARGS validate ${seeds}/mpt7b-zero2.yaml ${seeds}/mpt7b-zero2-oom.yaml --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error rows/1/measured
        families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean)
-cli("validate a table of rows" SLOW ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
-  OUTPUT "not predicted +what is missing.*amd-te79-8b-bf16 +the sequence length\n.*family +rows +median.*rows are predicted")
-cli("validate questions that strangers asked" ARGS validate --rows @ROOT@/scenarios/measured/outcomes/asked.csv
-  OUTPUT " chance from +rows +mean chance +ran +share\n.*asked +known +answered +fits in *\n.* wrong\n[^\n]* right\n.*\n2[3-7] of 27 questions are answered right\n")
-cli("validate questions as JSON" ARGS validate --rows @ROOT@/scenarios/measured/outcomes/asked.csv --json
-  KEYS chances/0/from chances/0/rows chances/0/chance chances/0/fitted chances/0/share rows/0/chance)
 cli("memory says the chance that it fits" ARGS memory llama32-3b-sft-zero3 OUTPUT "\nfits in [0-9]+ of 100; the peak is in .*\nthe largest micro-batch that fits in 9 of 10: [1-9][0-9]*\n")
 cli("memory of what does not fit has a chance" ARGS memory mpt7b-zero2-oom --json CODE 1 KEYS chance chance_on_host largest_micro_batch)
-cli("validate tables of rows as JSON" ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv --json
-  KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error not_predicted/0/missing/0
-       families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean families/0/worst)
-cli("validate a folder without tables" ARGS validate --rows @ROOT@/cmake CODE 2
-  ERROR "@ROOT@/cmake: holds no table (*.csv)")
-cli("validate rows and scenarios at once" ARGS validate mpt7b-zero2 --rows x.csv CODE 2
-  ERROR "--rows: predicts tables; give scenarios in a command of their own")
 cli("validate of estimates" ARGS validate --estimates OUTPUT "metric +estimated +predicted")
 cli("validate a folder without scenarios" ARGS validate @ROOT@/cmake CODE 2
   ERROR "@ROOT@/cmake: holds no scenario (*.yaml)")
@@ -699,27 +685,6 @@ foreach(where "2>&-" "2>/dev/full")
     COMMAND sh -c "\"$0\" collective x ${where}; test $? -eq 2" $<TARGET_FILE:stepsim>)
   set_tests_properties("cli/a mistake with stderr ${where}" PROPERTIES LABELS cli)
 endforeach()
-
-cli("errors recorded and held against themselves"
-  ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv
-  SHELL "\"$@\" --record @WORK@/out/recorded.csv >@WORK@/out/first
-    \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"
-  OUTPUT "nothing changed since .*recorded.csv")
-cli("errors that grew"
-  ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv
-  SHELL "\"$@\" --record @WORK@/out/recorded.csv >@WORK@/out/first
-    sed -i '2s/,[0-9.]*,[0-9.]*,/,0.1,0.2,/' @WORK@/out/recorded.csv
-    \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"
-  CODE 1 OUTPUT "worse\n.*if that is meant: stepsim validate --rows ... --record ")
-# What changes a prediction changes this table, too: it is written anew in the same commit, and the diff shows what got worse.
-cli("errors of all published rows are as recorded" SLOW
-  ARGS validate --rows @ROOT@/scenarios/measured/steps --rows @ROOT@/scenarios/measured/grpo
-    --rows @ROOT@/scenarios/measured/engines --recorded @ROOT@/scenarios/measured/recorded.csv
-  ERROR_MATCHES "^note: [^\n]*no measured figure; 1 of [0-9]+ rows have none\n$" OUTPUT "nothing changed since .*recorded.csv")
-cli("errors recorded nowhere" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv --recorded nowhere.csv CODE 2
-  ERROR_MATCHES "nowhere.csv: cannot be read")
-cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv --recorded nowhere.csv --json CODE 2
-  ERROR "--recorded: prints a table; leave out --json")
 
 # ---- single kernels ----
 cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of [0-9]+ rows are predicted")

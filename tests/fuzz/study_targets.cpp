@@ -3,7 +3,6 @@
 #include "analysis/studies/claims/claim_file.hpp"
 #include "analysis/studies/claims/claim_sentence.hpp"
 #include "analysis/studies/fidelity/kernel_tables.hpp"
-#include "analysis/studies/fidelity/recorded_errors.hpp"
 #include "analysis/studies/outcome/metrics.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "analysis/studies/sweep/sweep_plan.hpp"
@@ -13,28 +12,13 @@
 #include "cli/serve/question.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/read/scenario_reader.hpp"
-#include "scenarios/rows/engine_row.hpp"
 #include "scenarios/rows/nccl_output.hpp"
-#include "scenarios/rows/step_row.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace stepsim::fuzz {
 namespace {
-
-void read_steps(const std::string& bytes) {
-  constexpr std::size_t most = 3;
-  const std::vector<StepRow> rows = step_rows(data, parse_csv(bytes, "file.csv"));
-  for (const StepRow& row : std::span(rows).first(std::min(most, rows.size())))
-    if (row.missing.empty() && is_turn_of(bytes)) parse_scenario(data, row.scenario, row.id);
-}
-
-void read_engine_rows(const std::string& bytes) {
-  const CsvTable table = parse_csv(bytes, "file.csv");
-  holds_engine_rows(table);
-  engine_rows(table);
-}
 
 void read_collective_rows(const std::string& bytes) {
   const CsvTable table = parse_csv(bytes, "file.csv");
@@ -49,17 +33,6 @@ void read_nccl(const std::string& bytes) {
 
 void read_kernel_rows(const std::string& bytes) {
   families_of(predict_kernels(data, std::vector{parse_csv(bytes, "file.csv")}).kernels);
-}
-
-void read_recorded(const std::string& bytes) {
-  const RowFamily family{.name = "dense",
-                         .rows = 3,
-                         .median = 0.1,
-                         .p90 = 0.2,
-                         .signed_mean = 0,
-                         .worst = "a",
-                         .worst_error = 0.2};
-  changes_since(parse_csv(bytes, "file.csv"), std::vector{family});
 }
 
 void read_claim_file(const std::string& bytes) {
@@ -172,12 +145,9 @@ void read_words(const std::string& bytes) {
   word_of(*options, "output", "text", {"text", "json"});
 }
 
-constexpr Target targets[]{{"steps", read_steps},
-                           {"engine-rows", read_engine_rows},
-                           {"collectives", read_collective_rows},
+constexpr Target targets[]{{"collectives", read_collective_rows},
                            {"nccl", read_nccl},
                            {"kernels", read_kernel_rows},
-                           {"recorded", read_recorded},
                            {"claims", read_claim_file},
                            {"sentence", read_sentence},
                            {"sweep-plan", read_sweep_plan},

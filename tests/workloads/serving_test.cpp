@@ -1,5 +1,5 @@
 // An engine that serves by itself, against closed forms and against itself step by step.
-#include "workloads/grpo/serving.hpp"
+#include "tests/support/serving.hpp"
 
 #include "scenarios/scenario.hpp"
 #include "tests/support/catch.hpp"

@@ -4,8 +4,8 @@
 #include "scenarios/read/entries.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/grpo_bench.hpp"
+#include "tests/support/serving.hpp"
 #include "tests/support/source_data.hpp"
-#include "workloads/grpo/serving.hpp"
 #include "workloads/model/mixers.hpp"
 #include "workloads/model/model_catalog.hpp"
 

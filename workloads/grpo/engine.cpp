@@ -9,6 +9,34 @@
 
 namespace stepsim {
 
+EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, const Grpo& grpo) {
+  const EngineStack::Scheduler& scheduler = stack.scheduler;
+  if (scheduler.order == StepOrder::whole_batches) {
+    constexpr std::int64_t all = std::int64_t{1} << 40;
+    return {.cache = decode.capacity(),
+            .sequences = all,
+            .admitted = all,
+            .block = decode.block(),
+            .states = decode.state_blocks(),
+            .tokens = all,
+            .prompts_first = true};
+  }
+  return {.ranks = static_cast<std::size_t>(decode.batches()),
+          .cache = decode.capacity() / static_cast<double>(decode.batches()),
+          .sequences = static_cast<std::int64_t>(
+              std::min(static_cast<double>(grpo.batched_sequences), decode.most_sequences())),
+          .admitted = grpo.admitted_samples,
+          .prefix_caching = grpo.prefix_caching,
+          .block = decode.block(),
+          .states = decode.state_blocks(),
+          .tokens = grpo.batched_tokens,
+          .prompts_first = scheduler.order == StepOrder::prompts_first,
+          .reserve = {.own = scheduler.reserves_answer,
+                      .first = scheduler.reserves_first,
+                      .last = scheduler.reserves_last,
+                      .steps = static_cast<double>(scheduler.reserves_steps)}};
+}
+
 Engine::Engine(const DecodeModel& decode, const EngineLimits& limits)
     : decode_(&decode),
       limits_(limits),

@@ -40,6 +40,8 @@ struct EngineLimits {
   double speed = 1;                                                  // of the slowest of its GPUs
   std::int64_t together = std::numeric_limits<std::int64_t>::max();  // steps of a block at most
 };
+// Returns what an engine takes at most: from its file, or as a job says.
+EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, const Grpo& grpo);
 
 struct Sequence {
   std::uint32_t group = 0;

@@ -1,12 +1,10 @@
 #include "analysis/studies/anchor/posterior.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "scenarios/read/anchor.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -73,24 +71,6 @@ double weighted_quantile(std::span<const double> values, std::span<const double>
     if (left < 0) return values[i];
   }
   return order.empty() ? 0 : values[order.back()];
-}
-
-AnchoredRatio anchored_ratio(const Ratios& measured_run, double its_stated, const Ratios& other,
-                             double other_stated, const AnchorErrors& errors) {
-  const Ratios seen = centred(measured_run, its_stated), asked = centred(other, other_stated);
-  const double scale = errors.measured_run(0);
-  const std::vector<double> weights =
-      weights_of(std::array{mapped(seen, [&](double each) { return each / scale; })});
-  // A draw stands for runs on both sides of it.
-  constexpr std::array spread{-1.28, -0.67, -0.25, 0.25, 0.67, 1.28};
-  std::vector<double> values, shares;
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    for (const double away : spread) {
-      values.push_back(asked[i] - errors.carried(1) * seen[i] + away * errors.another_run(1));
-      shares.push_back(weights[i] / spread.size());
-    }
-  return {weighted_quantile(values, shares, 0.5),
-          {weighted_quantile(values, shares, 0.1), weighted_quantile(values, shares, 0.9)}};
 }
 
 }  // namespace stepsim

@@ -16,7 +16,7 @@ namespace stepsim {
 using Ratios = std::vector<double>;
 
 // What is known of the errors of a prediction, as standard deviations of logarithms. The two of the
-// model come from `stepsim validate --rows ... --anchored`: with less, intervals of other runs of
+// model come from `stepsim-rows ... --anchored`: with less, intervals of other runs of
 // one source hold too few of them, with more they are no narrower than without an anchor.
 struct AnchorErrors {
   double shared = 0.06;    // of the model, in all runs of one site and framework alike
@@ -54,14 +54,5 @@ std::shared_ptr<const WeightedDraws> draws_before(std::uint32_t count, std::uint
 // Returns where so much of the weight lies below; `values` and `weights` are in the same order.
 double weighted_quantile(std::span<const double> values, std::span<const double> weights,
                          double share);
-
-// What one run says of another: the quotient of predicted and measured time of it, and where eight
-// of ten lie. All arguments are logarithms, of the same draws.
-struct AnchoredRatio {
-  double middle = 0;
-  Range likely;
-};
-AnchoredRatio anchored_ratio(const Ratios& measured_run, double its_stated, const Ratios& other,
-                             double other_stated, const AnchorErrors& errors);
 
 }  // namespace stepsim

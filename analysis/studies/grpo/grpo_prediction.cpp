@@ -9,7 +9,6 @@
 
 #include "scenarios/read/grpo.hpp"
 #include "sim/base/error.hpp"
-#include "workloads/grpo/serving.hpp"
 
 namespace stepsim {
 namespace {

@@ -190,6 +190,8 @@ Interval interval_of(const IntervalQuestion& question) {
       .energy = range_of(column(figures, &Figures::energy), stated.energy),
       .job_energy = range_of(column(figures, &Figures::job_energy), stated.job_energy),
       .samples = static_cast<std::uint32_t>(draws.size()),
+      .step_times = column(figures, &Figures::step_time),
+      .throughputs = column(figures, &Figures::throughput),
       .movers = {},
       .wall_movers = {}};
   if (question.movers == 0) return interval;

@@ -17,13 +17,14 @@
 namespace stepsim {
 
 struct Interval {
-  Range step_time;                 // s
-  Range throughput;                // tokens per second and GPU
-  Range memory;                    // bytes of a GPU, with slack and libraries
-  Range wall;                      // s of the whole job; 0: how long it is is not given
-  Range energy, job_energy;        // J of a step and of the whole job; 0: not known
-  std::uint32_t samples = 0;       // draws that could run
-  std::vector<Mover> movers;       // of the step time in seconds, the strongest first
+  Range step_time;            // s
+  Range throughput;           // tokens per second and GPU
+  Range memory;               // bytes of a GPU, with slack and libraries
+  Range wall;                 // s of the whole job; 0: how long it is is not given
+  Range energy, job_energy;   // J of a step and of the whole job; 0: not known
+  std::uint32_t samples = 0;  // draws that could run
+  std::vector<double> step_times, throughputs;  // of each of them
+  std::vector<Mover> movers;                    // of the step time in seconds, the strongest first
   std::vector<Mover> wall_movers;  // of the whole job at the stated step time, likewise
 };
 

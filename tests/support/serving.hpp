@@ -29,9 +29,6 @@ struct Served {
   EngineTotals totals{};
 };
 
-// Returns what an engine takes at most: from its file, or as a job says.
-EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, const Grpo& grpo);
-
 // Throws UserError when no request finds room.
 Served serve(const DecodeModel& decode, const EngineLimits& limits, const Requests& requests);
 
