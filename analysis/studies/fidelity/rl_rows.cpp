@@ -94,7 +94,8 @@ void compare(const StepRow& row, const StepAnswer& a, PredictedRow& result) {
     result.figures.push_back({"mem_GB", *row.memory, a.memory / 1e9});
     result.memory_error = result.figures.back().error();
   }
-  result.timed = row.step || row.tokens_per_gpu || row.mfu || row.sync_of != SyncOf::none;
+  result.timed =
+      row.step || row.tokens_per_gpu || row.mfu || row.generation || row.sync_of != SyncOf::none;
   if (row.sync_of != SyncOf::none) {
     result.judged = false;  // of memory nothing is asked
     result.step_error = a.sync / *row.sync - 1;
@@ -104,6 +105,10 @@ void compare(const StepRow& row, const StepAnswer& a, PredictedRow& result) {
     result.step_error = *row.tokens_per_gpu / a.rate - 1;
   else if (row.mfu)
     result.step_error = *row.mfu / a.utilisation - 1;
+  else if (row.generation) {  // alone: whatever the learner beside it needs
+    result.judged = false;
+    result.step_error = a.waiting / *row.generation - 1;
+  }
 }
 
 // ---- engines

@@ -202,9 +202,14 @@ PassReplays::PassReplays(const Scenario& scenario, const Replaying& how, GrpoMod
   with_.score();
 }
 
-Seconds PassReplays::seconds(double tokens) {
+PassTime PassReplays::time(double tokens) {
   const std::array rows{tokens};
-  return {std::max(0.0, with_.parts(rows).seconds - without_.parts(rows).seconds)};
+  TrainingParts pass = with_.parts(rows);
+  pass += -1 * without_.parts(rows);
+  const double host =
+      pass.idle + pass.exposed[index(Cause::launch)] + pass.exposed[index(Cause::module_hooks)];
+  const double all = std::max(0.0, pass.seconds);
+  return {all, std::clamp(all - host, 0.0, all)};
 }
 
 namespace {
@@ -319,9 +324,9 @@ Seconds replay_return(const Scenario& scenario, const Placement& placement, doub
 
 TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states) {
   const Grpo& grpo = *scenario.grpo;
-  if (grpo.layout != GrpoLayout::colocated) return {};
   const EngineStack& engine = *scenario.engine;
-  const DecodeModel decode(scenario.cluster, scenario.model, engine, grpo);
+  if (grpo.layout != GrpoLayout::colocated || engine.own_weights) return {};
+  const DecodeModel decode = decode_of(scenario);
   TurnBytes turn;
   turn.parameters = grpo.park_learners ? states.parameters : 0;
   turn.states = states.parked(grpo) - turn.parameters;
@@ -344,6 +349,18 @@ std::vector<std::vector<double>> adapters_of(const Scenario& scenario) {
         for (const double elements : unit.tensors) sizes.push_back(bytes_16 * elements);
   }
   return layers;
+}
+
+DecodeModel decode_of(const Scenario& scenario) {
+  EngineStack engine = *scenario.engine;
+  engine.repeats_heads =
+      engine.repeats_heads && scenario.strategy.attention > AttentionKernel::flash3;
+  return {scenario.cluster, scenario.model, engine, *scenario.grpo};
+}
+
+bool gathers_for_generation(const Scenario& scenario) {
+  return scenario.engine->own_weights && scenario.grpo->gather_whole_model &&
+         scenario.strategy.sharding == Sharding::zero3;
 }
 
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, const TurnBytes& turn,
