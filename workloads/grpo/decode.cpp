@@ -493,12 +493,17 @@ double DecodeModel::generating_bytes(double rows, double tokens) const {
   return rows * (tokens * (bytes_per_token_ + copied_layer_) + state_bytes_ + logits_row_);
 }
 
+StepParts DecodeModel::parts(const StepBatch& b) const {
+  const PassTime pass = pass_(b.decoding + b.prompt);  // with the attention of prompts
+  const double cache = attend(looked_at(b.decoding, b.cached), readers_) + mix(b);
+  return {.launches = std::max(0.0, pass.all - pass.device - cache),
+          .passes = pass.device,
+          .cache = cache,
+          .between = fixed_ + per_sequence_ * (b.decoding + b.sampled)};
+}
+
 double DecodeModel::one_step(const StepBatch& b) const {
-  if (pass_) {  // which has the attention of prompts
-    const PassTime pass = pass_(b.decoding + b.prompt);
-    const double device = pass.device + attend(looked_at(b.decoding, b.cached), readers_) + mix(b);
-    return std::max(pass.all, device) + fixed_ + per_sequence_ * (b.decoding + b.sampled);
-  }
+  if (pass_) return parts(b).all();
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
   const double device = small_ + products(padded(b.decoding + b.prompt, b.prompt > 0)) +
                         head(b.decoding + b.sampled) +

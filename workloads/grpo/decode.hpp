@@ -35,6 +35,14 @@ struct PassTime {
 };
 using OwnPass = std::function<PassTime(double tokens)>;
 
+// A step of learners that generate has these parts: the GPU waits for launches, computes, reads and
+// copies the cache; the host draws tokens and prepares what comes next.
+struct StepParts {
+  double launches = 0, passes = 0, cache = 0, between = 0;
+
+  double all() const { return launches + passes + cache + between; }
+};
+
 class DecodeModel {
  public:
   DecodeModel(const Cluster& cluster, const Model& model, const EngineStack& stack,
@@ -57,6 +65,7 @@ class DecodeModel {
   void set_free() { free_ = true; }
   // Makes a step a forward pass of the learners, with the cache beside it.
   void take_passes(OwnPass pass) { pass_ = std::move(pass); }
+  StepParts parts(const StepBatch& batch) const;
   // Returns the bytes that so many rows of so many tokens take while they are generated.
   double generating_bytes(double rows, double tokens) const;
 

@@ -138,6 +138,19 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   measure_engines(run, window, p);
 }
 
+// Divides the time of calls as a step in the middle of one is divided.
+StepParts parts_of_calls(const Grpo& grpo, const DecodeModel& decode, const GrpoPrediction& p) {
+  const double rows = grpo.responses_of_call() / static_cast<double>(p.placement.engines.size()),
+               prompts = rows * static_cast<double>(grpo.prompt_tokens);
+  StepParts parts = decode.parts(
+      {.decoding = rows, .cached = prompts + std::max(0.0, p.most_cached - prompts) / 2});
+  const double scale = parts.all() > 0 ? p.phases.wait / parts.all() : 0;
+  for (double StepParts::*part :
+       {&StepParts::launches, &StepParts::passes, &StepParts::cache, &StepParts::between})
+    parts.*part *= scale;
+  return parts;
+}
+
 void measure_card(const Scenario& scenario, GrpoPrediction& p) {
   const Grpo& grpo = *scenario.grpo;
   const bool colocated = grpo.layout == GrpoLayout::colocated;
@@ -408,6 +421,8 @@ GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how) {
   p.played_by = p.sync_replay.played_by;
   if (const auto& by = learners.policy.played_by()) p.played_by = together(p.played_by, *by);
   measure_steps(scenario, p);
+  if (scenario.engine->own_weights && !how.free.has(Cause::generation))
+    p.generation = parts_of_calls(grpo, decode, p);
   const double trained = p.training - p.phases.reference;
   const double critic = learners.alone ? 0 : p.critic_parts.seconds;
   const double in_turn = critic > 0 ? trained * critic / (p.training_parts.seconds + critic) : 0;

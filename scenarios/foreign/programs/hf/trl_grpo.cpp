@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 
@@ -142,14 +143,25 @@ void put_own_generation(MappedSource& source, const TrlGrpoWords& words) {
                     continuous = trl("use_transformers_continuous_batching"),
                     gathered = trl("ds3_gather_for_generation");
   const bool batches = source.on(continuous), pages = batches || source.on(paged);
-  source.put("engine", pages ? "transformers-paged" : "transformers",
+  const bool unsloth = !pages && source.root().has("unsloth");
+  source.put("engine",
+             pages     ? "transformers-paged"
+             : unsloth ? "unsloth"
+                       : "transformers",
              pages ? batches ? continuous : paged : trl("use_vllm"),
-             fmt::format("answers by transformers' {}", pages ? "generate_batch" : "generate"));
+             fmt::format("answers by {} {}", unsloth ? "Unsloth's" : "transformers'",
+                         pages ? "generate_batch" : "generate"));
   source.put("job.layout", "colocated", "");
   const bool whole = source.on(gathered, true);
   source.put("job.gather_whole_model", whole, gathered,
              whole ? "ZeRO-3 gathers the weights once for each call"
                    : "every layer is gathered for every token");
+}
+
+// Returns what a key that is left out means: to the release, or else to all that are described.
+double usual(MappedSource& source, const std::string& key, double otherwise) {
+  const std::string said = source.says(key) ? "" : source.text(key);
+  return said.empty() ? otherwise : std::strtod(said.c_str(), nullptr);
 }
 
 // Returns the micro-batches of a call of the generation. Releases that have no key for it say so
@@ -163,16 +175,9 @@ std::int64_t steps_of_call(MappedSource& source, const TrlGrpoWords& words, std:
     source.problem(size,
                    fmt::format("{} is no multiple of the {} rows of a micro-batch", all, rows));
   if (all > 0) return std::max<std::int64_t>(all / rows, 1);
-  const bool each = !source.says(steps) && source.text(steps) == "1";
-  return source.whole(steps, each ? 1 : words.accumulation, 1, most_tokens);
-}
-
-double beta_of(MappedSource& source, const TrlGrpoWords& words) {
-  const std::string key = fmt::format("{}beta", words.trainer);
-  const double usual = words.leave_one_out ? 0.05
-                       : source.says(key)  ? 0
-                                           : std::strtod(source.text(key).c_str(), nullptr);
-  return source.number(key, usual, 0, 1e6);
+  return source.whole(steps,
+                      std::llround(usual(source, steps, static_cast<double>(words.accumulation))),
+                      1, most_tokens);
 }
 
 // Learners find their tokens' odds once more before they learn where these may have changed since:
@@ -221,7 +226,11 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   const std::string samples_key = trl("num_generations"),
                     response_key = trl("max_completion_length");
   const std::int64_t samples = source.whole(samples_key, words.samples, 2, most_rows),
-                     response = source.whole(response_key, words.response, 1, most_tokens),
+                     response =
+                         source.whole(response_key,
+                                      std::llround(usual(source, response_key,
+                                                         static_cast<double>(words.response))),
+                                      1, most_tokens),
                      together = words.rows * words.accumulation * learners;
   const std::int64_t rounds = source.whole(trl("num_iterations"), 1, 1, 1 << 10),
                      steps = steps_of_call(source, words, together);
@@ -253,7 +262,8 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   put_updates(source, all, std::min(together, all), words.rows_key);
   if (rounds > 1) source.put("job.num_epochs", rounds, trl("num_iterations"));
   put_scores(source, words, rounds);
-  source.put("job.load_ref_policy", beta_of(source, words) > 0, trl("beta"));
+  const double beta = usual(source, trl("beta"), words.leave_one_out ? 0.05 : 0);
+  source.put("job.load_ref_policy", source.number(trl("beta"), beta, 0, 1e6) > 0, trl("beta"));
   if (const double made = source.number("max_steps", -1, -1, 1e12); made > 0)
     source.put("job.total_episodes", fmt::format("{:.0f}", made * static_cast<double>(together)),
                "max_steps", fmt::format("{:.0f} of {} completions", made, together));
