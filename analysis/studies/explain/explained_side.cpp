@@ -74,7 +74,9 @@ ExplainedStep observed(const Scenario& scenario, const GrpoPrediction& p) {
     for (const auto& [cause, seconds] : part.causes)
       seen.side.causes[index(cause)].exposed += seconds;
   CauseTime& generation = seen.side.causes[index(Cause::generation)];
-  generation.hidden = {std::max(0.0, p.engine_busy * p.step_time.value - generation.exposed.value)};
+  const double learners = p.generation.launches + p.generation.passes;
+  generation.hidden = {
+      std::max(0.0, p.engine_busy * p.step_time.value - learners - generation.exposed.value)};
   return seen;
 }
 

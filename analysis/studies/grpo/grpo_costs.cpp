@@ -1,6 +1,7 @@
 #include "analysis/studies/grpo/grpo_costs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sim/base/lists.hpp"
@@ -351,10 +352,18 @@ std::vector<std::vector<double>> adapters_of(const Scenario& scenario) {
   return layers;
 }
 
+double rows_of_call(const Scenario& scenario) {
+  const Grpo& grpo = *scenario.grpo;
+  const double engines = static_cast<double>(place(scenario.cluster, grpo).engines.size());
+  return grpo.rollout_at_once > 0 ? static_cast<double>(grpo.rollout_at_once)
+                                  : std::ceil(grpo.responses_of_call() / std::max(1.0, engines));
+}
+
 DecodeModel decode_of(const Scenario& scenario) {
   EngineStack engine = *scenario.engine;
+  const bool padded = rows_of_call(scenario) > static_cast<double>(scenario.grpo->samples);
   engine.repeats_heads =
-      engine.repeats_heads && scenario.strategy.attention > AttentionKernel::flash3;
+      engine.repeats_heads && padded && scenario.strategy.attention > AttentionKernel::flash3;
   return {scenario.cluster, scenario.model, engine, *scenario.grpo};
 }
 

@@ -177,22 +177,14 @@ void add_alone(const Scenario& scenario, MomentBytes& bytes) {
     if (stands_alone(scenario, frozen)) at_least(needs_of(scenario, frozen).states.parameters, 0);
 }
 
-// Returns the rows that a learner generates at a time, each with room for a full answer.
-double rows_of_call(const Grpo& grpo, const Placement& placement) {
-  const double engines = static_cast<double>(placement.engines.size());
-  return grpo.rollout_at_once > 0 ? static_cast<double>(grpo.rollout_at_once)
-                                  : std::ceil(grpo.responses_of_call() / engines);
-}
-
 // Adds what learners that generate themselves have for that beside their states: weights that are
 // gathered first, the cache of all rows, copies of a layer of it, logits. Nothing else is there
 // then.
-void add_generation(const Scenario& scenario, const Placement& placement, const DecodeModel& decode,
+void add_generation(const Scenario& scenario, const DecodeModel& decode,
                     const LearnerStates& states, GrpoMemory& m) {
   const Grpo& grpo = *scenario.grpo;
   const double slack = 1 + scenario.stack.allocator_slack.number(),
-               length = static_cast<double>(grpo.model_length()),
-               rows = rows_of_call(grpo, placement),
+               length = static_cast<double>(grpo.model_length()), rows = rows_of_call(scenario),
                gathered = gathers_for_generation(scenario) ? bytes_16 * parameters_of(scenario) : 0;
   const double kept = states.here(grpo) + gathered + scenario.engine->memory.overhead.number();
   m.engine_capacity = m.learner_capacity;
@@ -241,7 +233,7 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
   if (std::isnan(m.learner.most() + m.host.most()))
     throw std::logic_error("the memory that is needed is no number");
   const bool own = scenario.engine->own_weights;
-  if (own) add_generation(scenario, placement, decode, states, m);
+  if (own) add_generation(scenario, decode, states, m);
   if (!m.failure) m.failure = failure_of(scenario, m);
   if (own) return m;
   // While a GPU generates, it still holds what its learner has not moved to the host.

@@ -139,9 +139,10 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
 }
 
 // Divides the time of calls as a step in the middle of one is divided.
-StepParts parts_of_calls(const Grpo& grpo, const DecodeModel& decode, const GrpoPrediction& p) {
-  const double rows = grpo.responses_of_call() / static_cast<double>(p.placement.engines.size()),
-               prompts = rows * static_cast<double>(grpo.prompt_tokens);
+StepParts parts_of_calls(const Scenario& scenario, const DecodeModel& decode,
+                         const GrpoPrediction& p) {
+  const double rows = rows_of_call(scenario),
+               prompts = rows * static_cast<double>(scenario.grpo->prompt_tokens);
   StepParts parts = decode.parts(
       {.decoding = rows, .cached = prompts + std::max(0.0, p.most_cached - prompts) / 2});
   const double scale = parts.all() > 0 ? p.phases.wait / parts.all() : 0;
@@ -422,7 +423,7 @@ GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how) {
   if (const auto& by = learners.policy.played_by()) p.played_by = together(p.played_by, *by);
   measure_steps(scenario, p);
   if (scenario.engine->own_weights && !how.free.has(Cause::generation))
-    p.generation = parts_of_calls(grpo, decode, p);
+    p.generation = parts_of_calls(scenario, decode, p);
   const double trained = p.training - p.phases.reference;
   const double critic = learners.alone ? 0 : p.critic_parts.seconds;
   const double in_turn = critic > 0 ? trained * critic / (p.training_parts.seconds + critic) : 0;

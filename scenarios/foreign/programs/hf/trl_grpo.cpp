@@ -143,7 +143,7 @@ void put_own_generation(MappedSource& source, const TrlGrpoWords& words) {
                     continuous = trl("use_transformers_continuous_batching"),
                     gathered = trl("ds3_gather_for_generation");
   const bool batches = source.on(continuous), pages = batches || source.on(paged);
-  const bool unsloth = !pages && source.root().has("unsloth");
+  const bool unsloth = !pages && source.on("unsloth");  // FastLanguageModel's models
   source.put("engine",
              pages     ? "transformers-paged"
              : unsloth ? "unsloth"
