@@ -316,6 +316,17 @@ TEST_CASE("TRL generates by itself where nobody asks for an engine", "[scenarios
   CHECK(value_at(rloo, "job.num_samples_per_prompt_rollout") == "2");
   CHECK(value_at(rloo, "job.always_score") == "true");
   CHECK(value_at(rloo, "job.load_ref_policy") == "true");
+  own.with("warm.py",
+           "from trl import GRPOTrainer, GRPOConfig, SFTTrainer, SFTConfig\n"
+           "judge = SentenceTransformer('all-MiniLM-L6-v2')\n"
+           "m, t = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-3B', fast_inference=False)\n"
+           "t = SFTTrainer(model=m, args=SFTConfig(per_device_train_batch_size=2))\nt.train()\n"
+           "a = GRPOConfig(per_device_train_batch_size=4, num_generations=4)\n"
+           "t = GRPOTrainer(model=m, args=a)\nt.train()\n");
+  const Translation warm = own.read("warm.py");
+  CHECK(value_at(warm, "model") == "\"qwen2.5-3b\"");
+  CHECK(value_at(warm, "engine") == "unsloth");
+  CHECK(value_at(warm, "job.num_samples_per_prompt_rollout") == "4");
   CHECK_THROWS_WITH(read("rloo_k=4", "0.21.0", "RLOO"), Contains("RLOO of TRL before 0.22"));
 }
 
