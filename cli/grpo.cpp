@@ -102,6 +102,11 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p,
   line("engines",
        fmt::format("{} of the time not empty, {:.1f} sequences each ({:.0f} of full length fit)",
                    percent(p.engine_busy, 0), p.running_sequences, p.memory.cached_sequences));
+  if (const StepParts& g = p.generation; g.all() > 0)
+    line("generation", fmt::format("{} of its time launches that GPUs wait for, {} forward passes, "
+                                   "{} the cache and its copies, {} tokens drawn",
+                                   percent(g.launches / g.all(), 0), percent(g.passes / g.all(), 0),
+                                   percent(g.cache / g.all(), 0), percent(g.between / g.all(), 0)));
   line("off-policy",
        fmt::format(
            "{:.1f} steps on average, {:.0f} at most ({}); {} of the responses saw more than "

@@ -441,6 +441,8 @@ def compare_grpo(row, told):
             row.timed = True
             row.error, *row.errors = [(now / seen if column == "step_s" else seen / now) - 1 for now in each_now]
             return
+    if seen := row.numbers["gen_s"]:  # alone: whatever the learner beside it needs
+        row.timed, row.judged, row.error = True, False, told["phase_wait_s"] / seen - 1
 
 
 def compare_engine(row, told):

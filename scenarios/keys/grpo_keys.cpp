@@ -124,6 +124,7 @@ constexpr std::array batch_keys{
     whole<&Grpo::samples>("num_samples_per_prompt_rollout", 1, most_pack_tokens),
     whole<&Grpo::rollout_at_once>("micro_rollout_batch_size", 0, most_pack_tokens)
         .when([](const Grpo& grpo) { return grpo.async_steps == 0; }),
+    whole<&Grpo::generate_calls>("generate_calls", 1, 1 << 16).when(colocated),
     whole<&Grpo::prompt_limit>("max_prompt_token_length", 1, most_pack_tokens),
     Key<Grpo>{.facts = {.name = "prompt_length",
                         .kind = KeyKind::whole,

@@ -97,13 +97,27 @@ void check_own_weights(const Table& job, const Scenario& scenario) {
     job.problem("layout", fmt::format("{} generates with the learners' weights: colocated", title));
   if (grpo.tensor_parallel > 1)
     job.problem("vllm_tensor_parallel_size", fmt::format("{} has one GPU", title));
-  if (grpo.rollout_at_once == 0)
-    job.problem("micro_rollout_batch_size",
-                fmt::format("{} takes rows of one batch: expected how many", title));
-  if (scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding))
-    job.problem("layout", fmt::format("{} would gather every layer for every token, which is not "
-                                      "modelled: zero 0 to 2",
-                                      title));
+  const Strategy& strategy = scenario.strategy;
+  if (strategy.tensor_parallel.size * strategy.pipeline_parallel.size *
+          strategy.sequence_parallel.ranks() >
+      1)
+    job.problem("layout", fmt::format("{} has learners that divide no layer and no row", title));
+  if (grpo.oversampling > 1 || grpo.round_prompts > 0)
+    job.problem(grpo.round_prompts > 0 ? "prompts_per_round" : "oversampling",
+                fmt::format("{} goes on until all rows of a call are done", title));
+}
+
+void check_calls(const Table& job, const Scenario& scenario) {
+  const Grpo& grpo = *scenario.grpo;
+  if (grpo.generate_calls == 1) return;
+  const bool calls = scenario.engine && scenario.engine->own_weights && grpo.rollout_at_once == 0 &&
+                     scenario.engine->scheduler.order == StepOrder::whole_batches;
+  if (!calls || grpo.prompts % grpo.generate_calls != 0)
+    job.problem(
+        "generate_calls",
+        calls ? fmt::format("{} does not divide {} prompts", grpo.generate_calls, grpo.prompts)
+              : "is of learners that generate themselves, all rows of a call at a time: "
+                "engine: transformers");
 }
 
 void check_lengths(const Table& job, const Scenario& scenario) {
@@ -301,6 +315,7 @@ void check_grpo(const Table& job, const Scenario& scenario) {
                 fmt::format("{} are fewer than the {} responses of a group", grpo.rollout_at_once,
                             grpo.samples));
   check_own_weights(job, scenario);
+  check_calls(job, scenario);
   if (grpo.reward_model && !grpo.critic)
     job.problem("reward_model", "is modelled beside a critic: true");
   if (grpo.park_reference && !grpo.reference_model)

@@ -177,8 +177,10 @@ class Words {
   }
 
   std::string answers() {
-    return fmt::format("{} prompts x {} responses of {} tokens at most, {}", s_.grpo->prompts,
-                       s_.grpo->samples, s_.grpo->response_limit, gpus());
+    const std::string engine =
+        s_.engine && s_.engine->own_weights ? fmt::format(", answers by {}", s_.engine->title) : "";
+    return fmt::format("{} prompts x {} responses of {} tokens at most, {}{}", s_.grpo->prompts,
+                       s_.grpo->samples, s_.grpo->response_limit, gpus(), engine);
   }
 
   std::string precision() {

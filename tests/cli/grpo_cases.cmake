@@ -63,7 +63,9 @@ refused("a share that is no whole GPU" "--set;job.learner_gpus=0.33" "26.4 of 80
 refused("too many GPUs for other models" "${in_turn};--set;job.micro_rollout_batch_size=8;--set;job.load_ref_policy=true;--set;job.reference_gpus=80"
   "80 GPUs for models of their own leave too few of 80 to learn")
 refused("own weights beside learners" "--set;engine=transformers;${in_turn};--set;job.micro_rollout_batch_size=8"
-  "Hugging Face generate generates with the learners' weights: colocated")
+  "transformers' generate generates with the learners' weights: colocated")
+refused("calls of an engine" "${in_turn};--set;job.layout=colocated;--set;job.num_learners_per_node=null;--set;job.generate_calls=2"
+  "is of learners that generate themselves, all rows of a call at a time: engine: transformers")
 cli("grpo learners as a share" ARGS ${production} --set job.learner_gpus=0.2 --set job.num_learners_per_node=null
   OUTPUT "16 learners, 32 engines of 2 GPUs")
 cli("grpo a part at a time" ARGS run --full ppo-70b --faster 0 OUTPUT "8 learners, 4 engines of 2 GPUs.*learners wait for a batch.*fits")

@@ -48,6 +48,7 @@ GrpoRun GrpoBench::run() const {
        .beside = beside,
        .beside_learners = 1,
        .whole_batches = whole_batches,
+       .in_step = in_step,
        .failures = failures});
 }
 

@@ -17,7 +17,7 @@ struct GrpoBench {
   SyncCost sync{.gather = {0.5}, .send = {1.5}, .busy = {}, .window = {}, .pause = {}};
   std::vector<Scorer> scorers{};
   TrainingCost beside{};
-  bool whole_batches = false;
+  bool whole_batches = false, in_step = false;
   EngineFailures failures{};
   std::vector<double> speeds{};
   double cache = 0;  // tokens; 0: what the machine has

@@ -101,6 +101,8 @@ TEST_CASE("padded rows take as long as the longest of each micro-batch", "[grpo]
   CHECK(updates.rounds.front() == std::vector<double>{1800, 600});
   CHECK(updates.tokens == 1760);
   CHECK(updates.dropped == 0);
+  grpo.batching = Batching::padded;  // of all rows that a learner has
+  CHECK(updates_of(grpo, lengths, 2).rounds.front() == std::vector<double>{1800, 1800});
 }
 
 TEST_CASE("rows that are counted hold what they hold", "[grpo]") {

@@ -111,6 +111,30 @@ TEST_CASE("padded rows of a whole batch end with the longest", "[grpo]") {
   CHECK(counted == without);
 }
 
+TEST_CASE("learners that generate themselves wait for each other behind every call", "[grpo]") {
+  GrpoBench bench = in_parts();
+  bench.grpo.rollout_at_once = 0;
+  bench.grpo.prompts = 6;  // of four rows: six rows of each learner, and so parts of groups
+  bench.grpo.samples = 4;
+  bench.whole_batches = true;
+  CHECK(mean_step(bench.run(), warm, last) == Approx(call_of(bench, 6) + 10).epsilon(1e-9));
+  bench.grpo.generate_calls = 3;
+  CHECK(mean_step(bench.run(), warm, last) == Approx(3 * call_of(bench, 2) + 10).epsilon(1e-9));
+  bench.speeds = {1, 1, 0.5, 1};
+  CHECK(mean_step(bench.run(), warm, last) == Approx(6 * call_of(bench, 2) + 10).epsilon(1e-9));
+  bench.speeds = {};
+  bench.grpo.lengths = {
+      .kind = LengthKind::lognormal, .mean = 900, .sigma = 0.9, .list = {}, .seed = 3};
+  const GrpoRun apart = bench.run();
+  CHECK(apart.generated == Approx(apart.trained + apart.left_over + apart.waiting));
+  // Layers that all gather together go on until the last row of all is done.
+  bench.in_step = true;
+  const GrpoRun together = bench.run();
+  CHECK(together.generated == apart.generated);
+  CHECK(together.engines[1].totals().busy > apart.engines[1].totals().busy);
+  CHECK(together.engines[1].totals().busy == Approx(together.engines[2].totals().busy));
+}
+
 TEST_CASE("tokens are kept from prompt to gradient where a part is generated at a time", "[grpo]") {
   GrpoBench bench = in_parts();
   bench.grpo.lengths = {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/base/lists.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/packing.hpp"
 #include "workloads/grpo/sync.hpp"
@@ -97,6 +98,8 @@ class Actors {
     const std::int64_t ahead = grpo_.async_steps > 0 && !replaced_at_once() ? 1 : 0;
     if (in_parts())
       deal_prompts();
+    else if (in_calls())
+      call_for_step();
     else
       add_prompts(in_rounds() ? grpo_.round_prompts
                   : begins_more()
@@ -351,14 +354,47 @@ class Actors {
     std::vector<Sequence> rows;
     for (const std::uint32_t group : calls_[engine].front().groups)
       for (const Sequence& sample : samples_of(group)) rows.push_back(sample);
-    if (in_.whole_batches) {
-      std::int64_t longest = 0;
-      for (const Sequence& row : rows) longest = std::max(longest, row.target);
-      for (Sequence& row : rows) row.kept = std::exchange(row.target, longest);
-    }
+    if (in_.whole_batches) end_together(rows);
     out_.engines[engine].give(now_, rows);
     watch(engine);
   }
+
+  static void end_together(std::span<Sequence> rows) {
+    std::int64_t longest = 0;
+    for (const Sequence& row : rows) longest = std::max(longest, row.target);
+    for (Sequence& row : rows) row.kept = std::exchange(row.target, longest);
+  }
+
+  // ---- learners that generate themselves, in calls of all of them
+
+  bool in_calls() const { return in_.whole_batches && !in_parts(); }
+
+  void call_for_step() {
+    calls_left_ = grpo_.generate_calls;
+    call_learners();
+  }
+
+  // Rows of the next call are dealt in the order of prompts: a group may be on several learners.
+  void call_learners() {
+    --calls_left_;
+    std::vector<Sequence> rows;
+    for (std::int64_t i = 0; i < grpo_.prompts / grpo_.generate_calls; ++i, ++outstanding_)
+      append(rows, samples_of(next_group_++));
+    out_.most_prompts = std::max(out_.most_prompts, outstanding_);
+    if (in_.in_step) end_together(rows);
+    const std::size_t engines = out_.engines.size();
+    for (std::size_t engine = 0; engine < engines; ++engine) {
+      const auto at = [&](std::size_t share) {
+        return rows.begin() + static_cast<std::ptrdiff_t>(share * rows.size() / engines);
+      };
+      std::vector<Sequence> own(at(engine), at(engine + 1));
+      if (!in_.in_step) end_together(own);
+      out_.engines[engine].give(now_, own);
+      watch(engine);
+    }
+  }
+
+  bool all_idle() const { return std::ranges::all_of(out_.engines, &Engine::idle); }
 
   // The call under way is done: its learner has the rows scored, the engine takes the next call.
   void call_done(std::size_t engine) {
@@ -420,6 +456,7 @@ class Actors {
     }
     if (in_parts() && out_.engines[number].idle() && !calls_[number].empty()) call_done(number);
     watch(number);
+    if (calls_left_ > 0 && all_idle()) call_learners();
     if (!finished.empty()) dispatch();  // nobody else has room for more than before
     if (draining_) drain();
   }
@@ -571,7 +608,7 @@ class Actors {
     busy_ = true;
     Batch batch = std::move(batches_.front());
     batches_.pop_front();
-    if (grpo_.batching == Batching::shares) in_order_of_prompts(batch);
+    if (grpo_.batching != Batching::packs) in_order_of_prompts(batch);
     consumed_ = batch.step;
     StepRecord record;
     record.start = now_;
@@ -649,9 +686,7 @@ class Actors {
 
   void drain() {
     draining_ = true;
-    const bool idle = std::all_of(out_.engines.begin(), out_.engines.end(),
-                                  [](const Engine& e) { return e.idle(); });
-    if (!idle) return;
+    if (!all_idle()) return;
     draining_ = false;
     sync();
   }
@@ -716,6 +751,8 @@ class Actors {
                                               : grpo_.prompts;
     if (in_parts())
       deal_prompts();
+    else if (in_calls())
+      call_for_step();
     else
       add_prompts(replaced_at_once() ? 0 : std::max<std::int64_t>(0, more));
   }
@@ -732,6 +769,7 @@ class Actors {
   std::uint32_t next_group_ = 0;
   std::int64_t outstanding_ = 0;  // prompts asked for whose results nobody took
   std::size_t turn_ = 0;
+  std::int64_t calls_left_ = 0;                           // for answers of the step
   std::vector<std::mt19937_64> luck_;                     // [engine]
   std::vector<std::vector<std::vector<Sequence>>> lost_;  // [engine]: groups, nobody knows yet
   std::deque<std::vector<Sequence>> homeless_;            // groups of engines that failed

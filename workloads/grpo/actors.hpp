@@ -43,6 +43,7 @@ struct GrpoInput {
   TrainingCost beside{};            // of a critic on GPUs of its own, while the policy is trained
   std::size_t beside_learners = 0;  // of it
   bool whole_batches = false;       // rows of a call are padded, and end together
+  bool in_step = false;             // those of all learners
   EngineFailures failures{};
   Seconds reference{};  // until a parked reference model is there, before a batch is trained on
 };

@@ -182,9 +182,15 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   token_share_ = 1 / (whole_sequences ? tp : std::min(tp, width(token.heads)));
   const bool narrow_reads = !gpu.attention.later && gpu.vendor == "nvidia" && !a.latent;
   copies_ = stack.copies_cache ? 2 : 0;
+  if (stack.repeats_heads && !a.latent && a.heads > a.kv_heads) {
+    readers_ = width(a.heads) / width(a.kv_heads);
+    copies_ += 1 + readers_;
+  }
   if (narrow_reads && stack.mixed_reads == MixedReads::per_query_head)
     mixed_readers_ = std::max(1.0, width(a.heads) / tp / std::max(1.0, width(token.heads) / tp));
   layer_token_bytes_ = width(token.numbers) * bytes_of(grpo.cache);
+  copied_layer_ = copies_ > 0 ? readers_ * layer_token_bytes_ : 0;
+  logits_row_ = width(model.vocabulary) * stack.memory.logits.number();
   // Scores, and values weighed by them: of a prompt with keys and values of their own.
   const AttentionWidths widths = widths_of(a);
   const Gpu::Attention::Kernel& prompts =
@@ -483,7 +489,21 @@ double DecodeModel::step(const StepBatch& b) const {
   return stretch_ * one_step(b);
 }
 
+double DecodeModel::generating_bytes(double rows, double tokens) const {
+  return rows * (tokens * (bytes_per_token_ + copied_layer_) + state_bytes_ + logits_row_);
+}
+
+StepParts DecodeModel::parts(const StepBatch& b) const {
+  const PassTime pass = pass_(b.decoding + b.prompt);  // with the attention of prompts
+  const double cache = attend(looked_at(b.decoding, b.cached), readers_) + mix(b);
+  return {.launches = std::max(0.0, pass.all - pass.device - cache),
+          .passes = pass.device,
+          .cache = cache,
+          .between = fixed_ + per_sequence_ * (b.decoding + b.sampled)};
+}
+
 double DecodeModel::one_step(const StepBatch& b) const {
+  if (pass_) return parts(b).all();
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
   const double device = small_ + products(padded(b.decoding + b.prompt, b.prompt > 0)) +
                         head(b.decoding + b.sampled) +
@@ -500,7 +520,8 @@ double DecodeModel::iteration(double sequences, double cached) const {
 // where the device takes longer than the host or the pace.
 int DecodeModel::regime(double sequences, double cached, double pace) const {
   const double time = iteration(sequences, cached);
-  const double floor = stretch_ * (host_floor_ + fixed_ + per_sequence_ * sequences);
+  const double host = pass_ ? pass_(sequences).all : host_floor_;
+  const double floor = stretch_ * (host + fixed_ + per_sequence_ * sequences);
   return (window_ > 0 && cached >= sequences * window_ ? 1 : 0) + (time > floor ? 2 : 0) +
          (time > pace ? 4 : 0);
 }
@@ -530,7 +551,7 @@ double DecodeModel::steps(double sequences, double cached, std::int64_t count, d
 double DecodeModel::per_cached(double sequences, double cached) const {
   if (free_) return 0;
   const bool all = window_ <= 0 || cached < sequences * window_;
-  return stretch_ * attend(full_layers_ + (all ? window_layers_ : 0), 1);
+  return stretch_ * attend(full_layers_ + (all ? window_layers_ : 0), readers_);
 }
 
 double DecodeModel::pairs_of(double tokens) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,20 @@ struct StepBatch {
 // the other way).
 std::vector<std::string> unshared(const Model& model, std::int64_t gpus);
 
+// This is a forward pass of the learners' own model: all of it, and for how long the GPU works.
+struct PassTime {
+  double all = 0, device = 0;
+};
+using OwnPass = std::function<PassTime(double tokens)>;
+
+// A step of learners that generate has these parts: the GPU waits for launches, computes, reads and
+// copies the cache; the host draws tokens and prepares what comes next.
+struct StepParts {
+  double launches = 0, passes = 0, cache = 0, between = 0;
+
+  double all() const { return launches + passes + cache + between; }
+};
+
 class DecodeModel {
  public:
   DecodeModel(const Cluster& cluster, const Model& model, const EngineStack& stack,
@@ -48,6 +63,11 @@ class DecodeModel {
 
   // Makes all steps take no time.
   void set_free() { free_ = true; }
+  // Makes a step a forward pass of the learners, with the cache beside it.
+  void take_passes(OwnPass pass) { pass_ = std::move(pass); }
+  StepParts parts(const StepBatch& batch) const;
+  // Returns the bytes that so many rows of so many tokens take while they are generated.
+  double generating_bytes(double rows, double tokens) const;
 
   double weight_bytes() const { return weight_bytes_; }  // of one GPU
   double cache_bytes() const { return cache_bytes_; }    // of one GPU; not above zero: no start
@@ -106,6 +126,7 @@ class DecodeModel {
   double attention_per_cached_ = 0;  // of a new token and one that it looks at, if not read for
   double mixed_readers_ = 1;         // times that the cache is read when prompts are in the batch
   double copies_ = 0;                // times that it is read and written beside that
+  double readers_ = 1, copied_layer_ = 0, logits_row_ = 0;  // where it is copied; bytes
   double fixed_ = 0, per_sequence_ = 0, host_floor_ = 0;
   double small_ = 0;  // kernels beside products: on the device, so a slow host hides them
   double graph_step_ = 1, graph_largest_ = 0;
@@ -126,6 +147,7 @@ class DecodeModel {
   double block_ = 16;
   std::int64_t state_blocks_ = 0;
   double stretch_ = 1;  // all takes so many times as long
+  OwnPass pass_;
   bool free_ = false;
   mutable std::vector<double> products_of_, own_of_, experts_of_, head_of_;  // by rows, once asked
 };

@@ -13,7 +13,7 @@ EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, cons
   const EngineStack::Scheduler& scheduler = stack.scheduler;
   if (scheduler.order == StepOrder::whole_batches) {
     constexpr std::int64_t all = std::int64_t{1} << 40;
-    return {.cache = decode.capacity(),
+    return {.cache = static_cast<double>(all),
             .sequences = all,
             .admitted = all,
             .block = decode.block(),

@@ -121,6 +121,7 @@ EngineStack read_engine_stack(const Table& table) {
   stack.reduction = {.start = reduction.constant<Seconds>("start"),
                      .largest = reduction.constant<Bytes>("largest")};
   stack.copies_cache = kernels.flag_or("copies_cache", false);
+  stack.repeats_heads = kernels.flag_or("repeats_heads", false);
   stack.unexplained = table.constant<Ratio>("unexplained");
   stack.own_weights = table.flag_or("own_weights", false);
   const Table graphs = table.table("graphs");
@@ -138,6 +139,7 @@ EngineStack read_engine_stack(const Table& table) {
                 .sequence = host.constant<Seconds>("sequence"),
                 .nodes = host.constant<Seconds>("nodes"),
                 .request = host.constant<Seconds>("request")};
+  if (stack.own_weights) stack.host.pass = host.constant<Ratio>("pass");
   const Table memory = table.table("memory");
   stack.memory = {.overhead = memory.constant<Bytes>("overhead"),
                   .block = memory.constant<Ratio>("block"),

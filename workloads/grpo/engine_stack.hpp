@@ -64,6 +64,8 @@ struct EngineStack {
   bool own_weights = false;
   // Keys and values of each step are put behind a copy of the others'.
   bool copies_cache = false;
+  // Keys and values are copied for each of the query heads that share them, every step.
+  bool repeats_heads = false;
   // Steps that published loads took over those that are simulated. The value is one; what is known
   // is its range.
   Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
@@ -105,6 +107,7 @@ struct EngineStack {
     Constant<Seconds> sequence;   // of it for each running sequence
     Constant<Seconds> nodes;      // more of it where an engine spans several
     Constant<Seconds> request;    // of a chat request in the HTTP server, one after the other
+    Constant<Ratio> pass{};  // own weights: of what the learners' code spends on a forward pass
   } host;
   struct Memory {
     Constant<Bytes> overhead;  // of each GPU's process, beside weights and cache

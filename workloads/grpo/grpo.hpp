@@ -44,9 +44,10 @@ inline constexpr std::array<std::string_view, 2> park_memory_names{"pinned", "pa
 // packs: responses fill packs in the order of their arrival, and packs are dealt to the learners,
 // as many to each; the others are dropped. shares: each learner takes as many responses of every
 // update, whatever their length, and nothing is dropped. rows: the same, and a micro-batch is as
-// many rows as fit a pack when all have full length, each padded to the longest of them.
-enum class Batching : std::uint8_t { packs, shares, rows };
-inline constexpr std::array<std::string_view, 3> batching_names{"packs", "shares", "rows"};
+// many rows as fit a pack when all have full length, each padded to the longest of them. padded:
+// the same, to the longest of all rows that the learner takes of the update.
+enum class Batching : std::uint8_t { packs, shares, rows, padded };
+inline constexpr auto batching_names = words_through<Batching::padded>();
 
 enum class LengthKind : std::uint8_t { fixed, lognormal, empirical };
 inline constexpr auto length_kind_names = words_through<LengthKind::empirical>();
@@ -124,6 +125,9 @@ struct Grpo {
   // and hands over the next ones; an engine takes such calls one after the other. 0: engines get
   // all.
   std::int64_t rollout_at_once = 0;
+  // Learners that generate themselves call so many times for the answers of a step, each for a
+  // share of the call's rows, and wait for each other behind every call.
+  std::int64_t generate_calls = 1;
 
   std::int64_t prompts = 16;  // U: groups of a step
   std::int64_t samples = 4;   // n: responses of a group
@@ -158,6 +162,7 @@ struct Grpo {
 
   bool scores() const { return (always_scores || mini_batches > 1) && !engine_logprobs; }
   double responses() const { return static_cast<double>(prompts * samples); }
+  double responses_of_call() const { return responses() / static_cast<double>(generate_calls); }
   bool stays_awake() const { return layout == GrpoLayout::colocated && sleep_level == 0; }
   std::int64_t model_length() const { return prompt_limit + response_limit; }
   // Steps that the oldest weights in a response may lie behind the step that trains on it; nothing:

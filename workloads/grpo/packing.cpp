@@ -81,15 +81,16 @@ std::vector<double> counted_round(std::span<const std::int64_t> sequences, std::
 
 // Does the same in rows that are padded: the learner with the longest row of a round sets its time.
 std::vector<double> padded_round(std::span<const std::int64_t> sequences, std::size_t rows,
-                                 std::size_t learners) {
+                                 std::size_t learners, bool to_share) {
   std::vector<double> rounds;
   for (std::size_t learner = 0; learner < learners; ++learner) {
     const std::size_t from = part_begin(sequences.size(), learner, learners),
                       to = part_begin(sequences.size(), learner + 1, learners);
     for (std::size_t at = from; at < to; at += rows) {
-      const auto batch = sequences.subspan(at, std::min(rows, to - at));
+      const auto batch = sequences.subspan(at, std::min(rows, to - at)),
+                 padded = to_share ? sequences.subspan(from, to - from) : batch;
       const double tokens = static_cast<double>(batch.size()) *
-                            static_cast<double>(*std::max_element(batch.begin(), batch.end()));
+                            static_cast<double>(*std::max_element(padded.begin(), padded.end()));
       const std::size_t round = (at - from) / rows;
       if (round == rounds.size()) rounds.push_back(0);
       rounds[round] = std::max(rounds[round], tokens);
@@ -109,10 +110,11 @@ Updates in_shares(const Grpo& grpo, std::span<const std::int64_t> sequences, std
     const auto part = sequences.subspan(from, to - from);
     const auto rows =
         static_cast<std::size_t>(std::max<std::int64_t>(1, grpo.pack_length / grpo.model_length()));
-    result.rounds.push_back(grpo.batching == Batching::rows ? padded_round(part, rows, learners)
-                            : grpo.pack_rows > 0
-                                ? counted_round(part, grpo.pack_rows, grpo.pack_length, learners)
-                                : shared_round(part, grpo.pack_length, learners));
+    const bool to_share = grpo.batching == Batching::padded;
+    result.rounds.push_back(
+        to_share || grpo.batching == Batching::rows ? padded_round(part, rows, learners, to_share)
+        : grpo.pack_rows > 0 ? counted_round(part, grpo.pack_rows, grpo.pack_length, learners)
+                             : shared_round(part, grpo.pack_length, learners));
     result.micro_batches += static_cast<double>(result.rounds.back().size() * learners);
   }
   for (const std::int64_t tokens : sequences) result.tokens += static_cast<double>(tokens);

@@ -283,8 +283,8 @@ void prepare(const SyncInput& input, std::span<const double> sizes, SyncWriter& 
     const double tensors = static_cast<double>(sizes.size());
     writer.host({tensors * costs.convert.number()}, "convert");
     writer.host({bytes / costs.write.number()}, written_name);
-  } else if (input.sharded() && grpo.gather_whole_model && !colocated &&
-             grpo.protocol != SyncProtocol::buckets) {
+  } else if (input.sharded() && grpo.gather_whole_model &&
+             (!colocated || input.stack.own_weights) && grpo.protocol != SyncProtocol::buckets) {
     writer.gather(grpo.send_adapters
                       ? bytes
                       : bytes_16 * static_cast<double>(count_parameters(input.model).total()));
@@ -390,6 +390,10 @@ SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> lay
   const std::vector<double> sizes = sizes_of(input, layers);
   prepare(input, sizes, writer);
   program.gathered = writer.host({0}, "gathered");
+  if (input.stack.own_weights) {
+    program.graph = writer.take();
+    return program;
+  }
   if (colocated) {
     writer.out(states_traffic, turn.states, "park");
     if (sleeps) writer.nap(wake_name);

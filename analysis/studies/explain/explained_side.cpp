@@ -61,7 +61,10 @@ ExplainedStep observed(const Scenario& scenario, const GrpoPrediction& p) {
                .played_by = p.played_by,
                .idle = {scale * p.training_parts.idle}};
   seen.parts = {
-      part_of("wait for a batch", Phase::generate, {{Cause::generation, {phases.wait}}}),
+      part_of("wait for a batch", Phase::generate,
+              {{Cause::launch, {p.generation.launches}},
+               {Cause::compute, {p.generation.passes}},
+               {Cause::generation, {phases.wait - p.generation.launches - p.generation.passes}}}),
       part_of("training", Phase::other, training),
       part_of("engines finish", Phase::sync, {{Cause::generation, {phases.drain}}}),
       part_of("weight sync", Phase::sync,
@@ -71,7 +74,9 @@ ExplainedStep observed(const Scenario& scenario, const GrpoPrediction& p) {
     for (const auto& [cause, seconds] : part.causes)
       seen.side.causes[index(cause)].exposed += seconds;
   CauseTime& generation = seen.side.causes[index(Cause::generation)];
-  generation.hidden = {std::max(0.0, p.engine_busy * p.step_time.value - generation.exposed.value)};
+  const double learners = p.generation.launches + p.generation.passes;
+  generation.hidden = {
+      std::max(0.0, p.engine_busy * p.step_time.value - learners - generation.exposed.value)};
   return seen;
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/studies/grpo/grpo_costs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sim/base/lists.hpp"
@@ -202,9 +203,14 @@ PassReplays::PassReplays(const Scenario& scenario, const Replaying& how, GrpoMod
   with_.score();
 }
 
-Seconds PassReplays::seconds(double tokens) {
+PassTime PassReplays::time(double tokens) {
   const std::array rows{tokens};
-  return {std::max(0.0, with_.parts(rows).seconds - without_.parts(rows).seconds)};
+  TrainingParts pass = with_.parts(rows);
+  pass += -1 * without_.parts(rows);
+  const double host =
+      pass.idle + pass.exposed[index(Cause::launch)] + pass.exposed[index(Cause::module_hooks)];
+  const double all = std::max(0.0, pass.seconds);
+  return {all, std::clamp(all - host, 0.0, all)};
 }
 
 namespace {
@@ -319,9 +325,9 @@ Seconds replay_return(const Scenario& scenario, const Placement& placement, doub
 
 TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states) {
   const Grpo& grpo = *scenario.grpo;
-  if (grpo.layout != GrpoLayout::colocated) return {};
   const EngineStack& engine = *scenario.engine;
-  const DecodeModel decode(scenario.cluster, scenario.model, engine, grpo);
+  if (grpo.layout != GrpoLayout::colocated || engine.own_weights) return {};
+  const DecodeModel decode = decode_of(scenario);
   TurnBytes turn;
   turn.parameters = grpo.park_learners ? states.parameters : 0;
   turn.states = states.parked(grpo) - turn.parameters;
@@ -344,6 +350,26 @@ std::vector<std::vector<double>> adapters_of(const Scenario& scenario) {
         for (const double elements : unit.tensors) sizes.push_back(bytes_16 * elements);
   }
   return layers;
+}
+
+double rows_of_call(const Scenario& scenario) {
+  const Grpo& grpo = *scenario.grpo;
+  const double engines = static_cast<double>(place(scenario.cluster, grpo).engines.size());
+  return grpo.rollout_at_once > 0 ? static_cast<double>(grpo.rollout_at_once)
+                                  : std::ceil(grpo.responses_of_call() / std::max(1.0, engines));
+}
+
+DecodeModel decode_of(const Scenario& scenario) {
+  EngineStack engine = *scenario.engine;
+  const bool padded = rows_of_call(scenario) > static_cast<double>(scenario.grpo->samples);
+  engine.repeats_heads =
+      engine.repeats_heads && padded && scenario.strategy.attention > AttentionKernel::flash3;
+  return {scenario.cluster, scenario.model, engine, *scenario.grpo};
+}
+
+bool gathers_for_generation(const Scenario& scenario) {
+  return scenario.engine->own_weights && scenario.grpo->gather_whole_model &&
+         scenario.strategy.sharding == Sharding::zero3;
 }
 
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, const TurnBytes& turn,

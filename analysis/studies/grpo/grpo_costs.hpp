@@ -95,7 +95,8 @@ class TrainingReplays {
 class PassReplays {
  public:
   PassReplays(const Scenario& scenario, const Replaying& how, GrpoModel model);
-  Seconds seconds(double tokens);
+  Seconds seconds(double tokens) { return {time(tokens).all}; }
+  PassTime time(double tokens);
 
  private:
   TrainingReplays with_, without_;
@@ -111,6 +112,14 @@ struct SyncReplay {
   double written = 0;     // a checkpoint into its file, out of host memory
   PlayedBy played_by{};
 };
+// Returns the rows that a learner generates at a time by itself.
+double rows_of_call(const Scenario& scenario);
+// Returns what a step of the scenario's engines costs. Kernels that know where rows begin and end
+// take heads of keys and values as they are, and so do others for rows of one prompt, which nothing
+// pads.
+DecodeModel decode_of(const Scenario& scenario);
+// Returns whether learners that generate themselves gather the whole model before.
+bool gathers_for_generation(const Scenario& scenario);
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
                        const TurnBytes& turn = {}, const Player& player = {});
 TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states);

@@ -61,7 +61,9 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
   const double learners = static_cast<double>(placement.learners.size());
   const bool sharded = facts_of(scenario.strategy).gathers_parameters;
   double gathered = 0;
-  if ((sharded && learners > 1) || grpo.protocol == SyncProtocol::host_buckets)
+  if (scenario.engine->own_weights)
+    gathered = 0;  // see add_generation
+  else if ((sharded && learners > 1) || grpo.protocol == SyncProtocol::host_buckets)
     gathered = gathered_bytes(scenario, placement);
   const double slack = 1 + scenario.stack.allocator_slack.value.value;
   // A parked reference model has come and gone before the step's peak.
@@ -175,10 +177,34 @@ void add_alone(const Scenario& scenario, MomentBytes& bytes) {
     if (stands_alone(scenario, frozen)) at_least(needs_of(scenario, frozen).states.parameters, 0);
 }
 
+// Adds what learners that generate themselves have for that beside their states: weights that are
+// gathered first, the cache of all rows, copies of a layer of it, logits. Nothing else is there
+// then.
+void add_generation(const Scenario& scenario, const DecodeModel& decode,
+                    const LearnerStates& states, GrpoMemory& m) {
+  const Grpo& grpo = *scenario.grpo;
+  const double slack = 1 + scenario.stack.allocator_slack.number(),
+               length = static_cast<double>(grpo.model_length()), rows = rows_of_call(scenario),
+               gathered = gathers_for_generation(scenario) ? bytes_16 * parameters_of(scenario) : 0;
+  const double kept = states.here(grpo) + gathered + scenario.engine->memory.overhead.number();
+  m.engine_capacity = m.learner_capacity;
+  m.engine = {kept + slack * decode.generating_bytes(rows, length), 0, 0};
+  m.cache_tokens = std::max(
+      0.0, length * (m.learner_capacity - kept) / slack / decode.generating_bytes(1, length));
+  m.full_sequence = length;
+  m.cached_sequences = std::floor(m.cache_tokens / length);
+  if (m.failure) return;
+  if (m.engine.start > m.learner_capacity)
+    m.failure = fmt::format(
+        "a learner that generates {:.0f} rows of {:.0f} tokens needs {} of {} "
+        "usable",
+        rows, length, to_text(Bytes{m.engine.start}), to_text(Bytes{m.learner_capacity}));
+}
+
 GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
                      const LearnerStates& states, const MemoryPeak& peak) {
   const Grpo& grpo = *scenario.grpo;
-  const DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
+  const DecodeModel decode = decode_of(scenario);
   GrpoMemory m;
   m.learner = learner_bytes(scenario, placement, states, peak);
   add_alone(scenario, m.learner);
@@ -187,7 +213,7 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
   const double engine = grpo.memory_utilization * m.engine_capacity;
   m.engine = {engine, engine, engine + largest_tensor(scenario.model)};
   const bool awake = grpo.stays_awake();
-  if (awake) {
+  if (awake || scenario.engine->own_weights) {
     m.engine = {engine, engine, engine};
   } else if (grpo.layout == GrpoLayout::colocated) {
     // The engine sleeps while its GPU learns, and keeps nothing there.
@@ -206,7 +232,10 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
       std::min(std::floor(m.cache_tokens / m.full_sequence), decode.most_sequences());
   if (std::isnan(m.learner.most() + m.host.most()))
     throw std::logic_error("the memory that is needed is no number");
-  m.failure = failure_of(scenario, m);
+  const bool own = scenario.engine->own_weights;
+  if (own) add_generation(scenario, decode, states, m);
+  if (!m.failure) m.failure = failure_of(scenario, m);
+  if (own) return m;
   // While a GPU generates, it still holds what its learner has not moved to the host.
   const double kept = grpo.park_learners ? 0 : states.here(grpo);
   if (!m.failure && grpo.layout == GrpoLayout::colocated && engine + kept > m.learner_capacity)

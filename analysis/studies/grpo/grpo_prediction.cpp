@@ -6,9 +6,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
 
 #include "scenarios/read/grpo.hpp"
 #include "sim/base/error.hpp"
+#include "workloads/sharding/scheme_facts.hpp"
 
 namespace stepsim {
 namespace {
@@ -132,6 +135,20 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   p.learner_busy = p.training / p.step_time.value;
   p.gpu_hours_per_1000 = scenario.cluster.ranks() * 1000 / p.responses_per_second / 3600;
   measure_engines(run, window, p);
+}
+
+// Divides the time of calls as a step in the middle of one is divided.
+StepParts parts_of_calls(const Scenario& scenario, const DecodeModel& decode,
+                         const GrpoPrediction& p) {
+  const double rows = rows_of_call(scenario),
+               prompts = rows * static_cast<double>(scenario.grpo->prompt_tokens);
+  StepParts parts = decode.parts(
+      {.decoding = rows, .cached = prompts + std::max(0.0, p.most_cached - prompts) / 2});
+  const double scale = parts.all() > 0 ? p.phases.wait / parts.all() : 0;
+  for (double StepParts::*part :
+       {&StepParts::launches, &StepParts::passes, &StepParts::cache, &StepParts::between})
+    parts.*part *= scale;
+  return parts;
 }
 
 void measure_card(const Scenario& scenario, GrpoPrediction& p) {
@@ -283,6 +300,28 @@ std::size_t servers_of(const Scenario& scenario, GrpoModel model) {
   return alone || beside_critic ? packers_of(scenario, model) : 0;
 }
 
+// Learners have the whole model while they generate if it was gathered for that; else they gather
+// it layer by layer in every pass, and so for every token.
+Scenario generating(const Scenario& scenario) {
+  Scenario learner = scenario;
+  if (!gathers_for_generation(scenario)) return learner;
+  learner.strategy.sharding = Sharding::zero2;
+  learner.strategy.parameter_place = Offload::none;
+  return learner;
+}
+
+// Returns passes of the learners as steps of their generate(); lengths come again and again.
+OwnPass own_pass(const Scenario& scenario, const Replaying& how) {
+  const double share = scenario.engine->host.pass.number();
+  return [replays = std::make_shared<PassReplays>(generating(scenario), how, GrpoModel::policy),
+          known = std::make_shared<std::map<double, PassTime>>(), share](double tokens) {
+    const auto [place, first] = known->try_emplace(tokens);
+    if (!first) return place->second;
+    const PassTime pass = replays->time(tokens);
+    return place->second = {std::max(pass.device, share * pass.all), pass.device};
+  };
+}
+
 // An engine is as fast as its slowest GPU.
 std::vector<double> engine_speeds(const Cluster& cluster, const Placement& placement) {
   std::vector<double> speeds;
@@ -298,6 +337,8 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
                    const Player& player, GrpoPrediction& p) {
   const Grpo& grpo = *scenario.grpo;
   EngineLimits limits = limits_of(decode, *scenario.engine, grpo);
+  const bool whole = scenario.engine->scheduler.order == StepOrder::whole_batches;
+  if (scenario.engine->own_weights && !whole) limits.cache = p.memory.cache_tokens;
   // If engines and learners take turns, an engine is given all that it is to generate. Ahead of
   // them it takes what it reports itself: sequences of full length that its share of memory would
   // hold, were there no weights.
@@ -337,7 +378,9 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
        .scorers = std::move(scorers),
        .beside = learners.alone ? TrainingCost(train_critic) : TrainingCost(),
        .beside_learners = learners.alone ? packers_of(scenario, GrpoModel::critic) : 0,
-       .whole_batches = scenario.engine->scheduler.order == StepOrder::whole_batches,
+       .whole_batches = whole,
+       .in_step =
+           facts_of(scenario.strategy).gathers_parameters && !gathers_for_generation(scenario),
        .failures = {.mtbf = grpo.engine_mtbf.value,
                     .notice = grpo.failures.notice.value,
                     .start = grpo.engine_start.value_or(Seconds{start_up(scenario, decode)}).value,
@@ -364,9 +407,13 @@ GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how) {
   Learners learners = learners_at_work(scenario, how);
   p.memory = grpo_memory(scenario);
   if (!p.memory.holds_one()) return p;
-  DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
-  if (how.free.has(Cause::generation)) decode.set_free();
-  if (!how.free.has(Cause::weight_sync) && !scenario.engine->own_weights)
+  DecodeModel decode = decode_of(scenario);
+  if (how.free.has(Cause::generation))
+    decode.set_free();
+  else if (scenario.engine->own_weights)
+    decode.take_passes(own_pass(scenario, {.free = how.free, .player = how.player.for_more()}));
+  if (!how.free.has(Cause::weight_sync) &&
+      (!scenario.engine->own_weights || gathers_for_generation(scenario)))
     p.sync_replay =
         replay_sync(scenario, p.placement, turn_bytes(scenario, learners.states()), how.player);
   p.run = run_actors(scenario, decode, learners, how.player, p);
@@ -374,6 +421,8 @@ GrpoPrediction predict_grpo(const Scenario& scenario, const Replaying& how) {
   p.played_by = p.sync_replay.played_by;
   if (const auto& by = learners.policy.played_by()) p.played_by = together(p.played_by, *by);
   measure_steps(scenario, p);
+  if (scenario.engine->own_weights && !how.free.has(Cause::generation))
+    p.generation = parts_of_calls(scenario, decode, p);
   const double trained = p.training - p.phases.reference;
   const double critic = learners.alone ? 0 : p.critic_parts.seconds;
   const double in_turn = critic > 0 ? trained * critic / (p.training_parts.seconds + critic) : 0;

@@ -54,6 +54,7 @@ struct GrpoPrediction {
   Seconds start_up;    // until engines take prompts, before that
   Seconds wall;        // of the whole job; 0: its length is not given
   GrpoPhases phases;
+  StepParts generation;           // of what learners wait, where they generate themselves
   double training = 0, sync = 0;  // s: of a step
   double responses_per_second = 0;
   double generated_per_second = 0;           // tokens

@@ -249,11 +249,18 @@ bool TrainerReader::frozen_in_32_bits(bool loaded_so) {
 
 TrlGrpoWords TrainerReader::grpo_words() {
   std::int64_t rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows);
-  // Unsloth takes as many rows as a group has where fewer are said (unsloth/models/rl.py).
-  const std::int64_t samples = source_.whole("num_generations", 8, 2, most_rows);
-  if (source_.root().has("unsloth") && rows % samples != 0) rows = samples;
-  return {.rows = rows,
-          .accumulation = source_.whole(hf_batches_key, program_.batches, 1, most_rows),
+  const bool leaves = program_.leave_one_out;
+  const std::int64_t usual = leaves ? 2 : 8,
+                     samples = source_.whole("num_generations", usual, 2, most_rows),
+                     batches = source_.whole(hf_batches_key, program_.batches, 1, most_rows);
+  // Unsloth takes as many rows as a group has where a step has no whole groups
+  // (unsloth/models/rl.py).
+  if (source_.root().has("unsloth") && rows * batches % samples != 0) rows = samples;
+  if (source_.on("rows_are_prompts")) rows *= samples;
+  return {.samples = usual,
+          .leave_one_out = leaves,
+          .rows = rows,
+          .accumulation = batches,
           .longest_prompt = source_.whole(program_.prompt_key, 512, 1, most_tokens),
           .prompt_key = std::string(program_.prompt_key),
           .rows_key = std::string(hf_rows_key),

@@ -59,6 +59,7 @@ struct TrainerProgram {
   // A command that hands keys on to Accelerate brings files for it, which lie in this folder below
   // scenarios/foreign/. Where this is empty it hands on nothing.
   std::string_view accelerate_files{};
+  bool leave_one_out = false;  // GRPO's trainer as RLOO
   // The trainer of transformers, or a loop over PyTorch: in 32 bits unless it is told otherwise.
   bool plain = false;
   // Tables of the program's facts with the stacks that run it, plainly and with Liger's kernels.

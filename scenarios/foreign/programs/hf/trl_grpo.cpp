@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "scenarios/foreign/table/grpo_source.hpp"
@@ -34,11 +36,16 @@ Server server_of(MappedSource& source, const TrlGrpoWords& words) {
   return server;
 }
 
+// Unsloth takes the engine that was loaded with the model, whatever use_vllm says
+// (unsloth/models/rl.py).
+bool has_engine(MappedSource& source, const TrlGrpoWords& words) {
+  return source.on("fast_inference") || source.on(fmt::format("{}use_vllm", words.trainer));
+}
+
 // Older releases of TRL know no vllm_mode: 0.14 and 0.15 place one engine behind the learners
 // (vllm_device), 0.16 has nothing but a server.
 std::string mode_of(MappedSource& source, const TrlGrpoWords& words) {
   const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
-  // unsloth/models/rl.py: the engine that was loaded with the model answers.
   if (source.root().has("unsloth") && !source.says(trl("vllm_mode"))) return "colocate";
   std::string said = source.text(trl("vllm_mode"));
   if (!said.empty()) return said;
@@ -129,11 +136,68 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
   return all;
 }
 
+// Learners generate for themselves, every one its share of the rows.
+void put_own_generation(MappedSource& source, const TrlGrpoWords& words) {
+  const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
+  const std::string paged = trl("use_transformers_paged"),
+                    continuous = trl("use_transformers_continuous_batching"),
+                    gathered = trl("ds3_gather_for_generation");
+  const bool batches = source.on(continuous), pages = batches || source.on(paged);
+  const bool unsloth = !pages && source.on("unsloth");  // FastLanguageModel's models
+  source.put("engine",
+             pages     ? "transformers-paged"
+             : unsloth ? "unsloth"
+                       : "transformers",
+             pages ? batches ? continuous : paged : trl("use_vllm"),
+             fmt::format("answers by {} {}", unsloth ? "Unsloth's" : "transformers'",
+                         pages ? "generate_batch" : "generate"));
+  source.put("job.layout", "colocated", "");
+  const bool whole = source.on(gathered, true);
+  source.put("job.gather_whole_model", whole, gathered,
+             whole ? "ZeRO-3 gathers the weights once for each call"
+                   : "every layer is gathered for every token");
+}
+
+// Returns what a key that is left out means: to the release, or else to all that are described.
+double usual(MappedSource& source, const std::string& key, double otherwise) {
+  const std::string said = source.says(key) ? "" : source.text(key);
+  return said.empty() ? otherwise : std::strtod(said.c_str(), nullptr);
+}
+
+// Returns the micro-batches of a call of the generation. Releases that have no key for it say so
+// themselves.
+std::int64_t steps_of_call(MappedSource& source, const TrlGrpoWords& words, std::int64_t together) {
+  const std::string size = fmt::format("{}generation_batch_size", words.trainer),
+                    steps = fmt::format("{}steps_per_generation", words.trainer);
+  const std::int64_t rows = std::max<std::int64_t>(together / words.accumulation, 1),
+                     all = source.whole(size, 0, 0, most_tokens);
+  if (all > 0 && all % rows != 0)
+    source.problem(size,
+                   fmt::format("{} is no multiple of the {} rows of a micro-batch", all, rows));
+  if (all > 0) return std::max<std::int64_t>(all / rows, 1);
+  return source.whole(steps,
+                      std::llround(usual(source, steps, static_cast<double>(words.accumulation))),
+                      1, most_tokens);
+}
+
+// Learners find their tokens' odds once more before they learn where these may have changed since:
+// several updates follow, or an engine's own are mistrusted.
+void put_scores(MappedSource& source, const TrlGrpoWords& words, std::int64_t rounds) {
+  const std::string corrects = fmt::format("{}vllm_importance_sampling_correction", words.trainer);
+  if (words.leave_one_out)
+    source.put("job.always_score", true, "", "odds of whole answers are kept beside their rewards");
+  else if (has_engine(source, words) && source.on(corrects))
+    source.put("job.always_score", true, corrects, "beside the engine's own odds");
+  else if (rounds > 1)
+    source.put("job.always_score", true, fmt::format("{}num_iterations", words.trainer));
+}
+
 }  // namespace
 
 GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOfSource learners) {
   constexpr std::int64_t usual = 8;  // of a node
-  if (learners.gpus <= 0 || mode_of(source, words) != "server") return learners;
+  if (learners.gpus <= 0 || !has_engine(source, words) || mode_of(source, words) != "server")
+    return learners;
   const std::int64_t server = server_of(source, words).gpus(), nodes = nodes_of(learners);
   learners.why += fmt::format(", and a server has {} beside them", server);
   learners.each = 0;
@@ -151,25 +215,25 @@ GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOf
 
 void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
-  const std::string vllm = trl("use_vllm");
-  if (!source.on(vllm) && !source.on("fast_inference"))
-    return source.problem(vllm,
-                          "answers that transformers generates are not modelled; expected "
-                          "true");
   source.put("job.method", "grpo", "");
   Machines machines;
   if (const auto& cluster = source.around().cluster)
     machines = {static_cast<std::int64_t>(cluster->ranks()),
                 static_cast<std::int64_t>(cluster->nodes)};
-  const std::int64_t learners = put_placement(source, words, machines);
+  const bool engine = has_engine(source, words);
+  if (!engine) put_own_generation(source, words);
+  const std::int64_t learners = engine ? put_placement(source, words, machines) : machines.gpus;
   const std::string samples_key = trl("num_generations"),
                     response_key = trl("max_completion_length");
-  const std::int64_t samples = source.whole(samples_key, 8, 2, most_rows),
-                     response = source.whole(response_key, words.response, 1, most_tokens),
+  const std::int64_t samples = source.whole(samples_key, words.samples, 2, most_rows),
+                     response =
+                         source.whole(response_key,
+                                      std::llround(usual(source, response_key,
+                                                         static_cast<double>(words.response))),
+                                      1, most_tokens),
                      together = words.rows * words.accumulation * learners;
   const std::int64_t rounds = source.whole(trl("num_iterations"), 1, 1, 1 << 10),
-                     steps = source.whole(trl("steps_per_generation"), words.accumulation, 1,
-                                          most_tokens);
+                     steps = steps_of_call(source, words, together);
   const std::int64_t generated = words.rows * steps * learners;
   if (generated % samples != 0)
     return source.problem(samples_key,
@@ -180,21 +244,31 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
                                           ? ""
                                           : "; --set cluster.gpus_per_node=N says how many GPUs it "
                                             "is launched on"));
-  source.put("job.num_unique_prompts_rollout", generated / samples, words.rows_key,
-             fmt::format("{} completions in groups of {}", generated, samples));
+  // A step that is learned from what several calls brought.
+  const bool parts = generated < together && together % generated == 0;
+  const std::int64_t all = parts ? together : generated;
+  if (parts && !engine)
+    source.put("job.generate_calls", together / generated, trl("steps_per_generation"),
+               fmt::format("of {} completions, for the {} of a step", generated, together));
+  source.put("job.num_unique_prompts_rollout", all / samples, words.rows_key,
+             fmt::format("{} completions in groups of {}", all, samples));
   source.put("job.num_samples_per_prompt_rollout", samples, samples_key);
   source.put("job.max_prompt_token_length", words.longest_prompt, words.prompt_key);
   source.put("job.response_length", response, response_key);
   source.put("job.pack_length", words.rows * (words.longest_prompt + response), words.rows_key,
              fmt::format("{} rows of {} tokens", words.rows, words.longest_prompt + response));
-  put_updates(source, generated, std::min(together, generated), words.rows_key);
+  source.put("job.batching", parts ? "rows" : "padded", "",
+             "rows are as long as the longest of those generated with them");
+  put_updates(source, all, std::min(together, all), words.rows_key);
   if (rounds > 1) source.put("job.num_epochs", rounds, trl("num_iterations"));
-  const bool compared = source.number(trl("beta"), 0, 0, 1e6) > 0;
-  source.put("job.load_ref_policy", compared, trl("beta"));
+  put_scores(source, words, rounds);
+  const double beta = usual(source, trl("beta"), words.leave_one_out ? 0.05 : 0);
+  source.put("job.load_ref_policy", source.number(trl("beta"), beta, 0, 1e6) > 0, trl("beta"));
   if (const double made = source.number("max_steps", -1, -1, 1e12); made > 0)
     source.put("job.total_episodes", fmt::format("{:.0f}", made * static_cast<double>(together)),
                "max_steps", fmt::format("{:.0f} of {} completions", made, together));
-  source.put("job.gather_whole_model", false, "", "weights are gathered tensor by tensor");
+  if (engine)
+    source.put("job.gather_whole_model", false, "", "weights are gathered tensor by tensor");
   source.put("job.async_steps", "0", "", "learners and engines work in turn");
   source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
   assume_responses(source);

@@ -17,6 +17,8 @@ struct TrlGrpoWords {
   std::string server = "vllm_";        // before "tensor_parallel_size" of a server of its own
   std::string_view mode = "colocate";  // unless it is told otherwise
   std::int64_t response = 512;         // the same
+  std::int64_t samples = 8;            // the same
+  bool leave_one_out = false;          // RLOO, whose trainer is told the same
   std::int64_t rows = 1;               // completions that a GPU learns from at a time
   std::int64_t accumulation = 1;
   std::int64_t longest_prompt = 512;

@@ -259,6 +259,21 @@ void PythonArguments::add_calls() {
                         [](const PythonCall& call) { return labels_of(call).empty(); });
   std::stable_partition(calls.begin(), calls.end(),
                         [&](const PythonCall& call) { return !is_trainer(call); });
+  // A training that warms up stands before the one that learns from answers, and models of texts
+  // that judge these are not trained.
+  const auto answers = [&](const PythonCall& call) {
+    const std::string base = known_base(last_part_of(call.name));
+    return base == "GRPOTrainer" || base == "RLOOTrainer";
+  };
+  if (std::ranges::any_of(calls, answers)) {
+    std::stable_partition(calls.begin(), calls.end(), [&](const PythonCall& call) {
+      return !is_trainer(call) || answers(call);
+    });
+    std::erase_if(calls, [](const PythonCall& call) {
+      const std::string name = last_part_of(call.name);
+      return name == "SentenceTransformer" || name == "CrossEncoder";
+    });
+  }
   keep_own_settings(calls);
   // Such a loop goes through all layers, and takes what multiplies.
   finds_matrices_ = std::ranges::any_of(

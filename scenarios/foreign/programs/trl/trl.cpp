@@ -252,12 +252,16 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
                         .padding_free_key = "padding_free",
                         .loads = TrainerProgram::Loads::by_dtype,
                         .accelerate_files = "programs/trl/trl-accelerate",
+                        .leave_one_out = method.leave_one_out,
                         .plain = method.plain,
                         .stacks = runner.stacks,
                         .stacks_with_liger = runner.stacks_with_liger,
                         .releases = runner.releases});
   MappedSource& words = reader.source();
   const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
+  if (method.leave_one_out && words.on("own_rloo"))
+    words.problem("rloo_k",
+                  "RLOO of TRL before 0.22 is not read: num_generations and keys of GRPO are");
   reader.read_surroundings(liger, "use_liger_kernel");
   append(words.result().assumptions, std::move(assumptions));
   grpo ? reader.read_grpo() : reader.read_job();

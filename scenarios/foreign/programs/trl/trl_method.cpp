@@ -18,9 +18,11 @@ struct MethodName {
   std::string_view name;
   HfTraining training;
 };
+constexpr std::string_view rloo = "rloo";
 // Longer names stand before those that they hold.
 constexpr std::array trainer_methods{MethodName{"orpo", HfTraining::alone},
                                      MethodName{"grpo", HfTraining::grpo},
+                                     MethodName{rloo, HfTraining::grpo},
                                      MethodName{"cpo", HfTraining::alone},
                                      MethodName{"dpo", HfTraining::dpo},
                                      MethodName{"kto", HfTraining::kto},
@@ -34,13 +36,13 @@ constexpr std::array trainer_methods{MethodName{"orpo", HfTraining::alone},
                                      MethodName{"run_classification", HfTraining::classify},
                                      MethodName{"run_ner", HfTraining::classify_tokens},
                                      MethodName{"sft", HfTraining::sft}};
-constexpr std::array methods_not_read{"rloo", "ppo", "gkd", "online", "nash", "xpo", "bco"};
+constexpr std::array methods_not_read{"ppo", "gkd", "online", "nash", "xpo", "bco"};
 
 [[noreturn]] void refuse_method(const SourceQuestion& question, int line, std::string_view key,
                                 const std::string& said) {
   throw UserError({{question.file, line, std::string(key),
                     fmt::format("{} is not read yet; expected a training by sft, dpo, kto, orpo, "
-                                "cpo, grpo or of a reward model (reward, prm)",
+                                "cpo, grpo, rloo or of a reward model (reward, prm)",
                                 said)}});
 }
 
@@ -130,8 +132,8 @@ bool is_plain_trainer(const std::string& program) {
 
 TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
                           std::vector<Assumption>& assumptions) {
-  const auto decided = [](const MethodName& method, std::string key = "") {
-    return TrlMethod{method.training, std::move(key)};
+  const auto decided = [](const MethodName& method, std::string key = "", bool plain = false) {
+    return TrlMethod{method.training, std::move(key), plain, method.name == rloo};
   };
   const std::string set = said(question.settings, "job.method");
   if (const auto* method = set.empty() ? nullptr : method_in(set)) return decided(*method);
@@ -139,10 +141,10 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
   const bool loop = program == own_loop;
   refuse_others(question, program.empty() || loop ? question.file : program);
   if (const auto* method = program.empty() ? nullptr : method_in(program))
-    return {method->training, "", method->name.starts_with("run_") || is_plain_trainer(program)};
+    return decided(*method, "", method->name.starts_with("run_") || is_plain_trainer(program));
   if (const auto* method = loop ? method_in(question.file) : nullptr;
       method != nullptr && method->training != HfTraining::grpo)
-    return {method->training, "", true};
+    return decided(*method, "", true);
   if (is_plain_trainer(program) || (question.own_program && source.has("labels_of")))
     return {training_of_class(source), source.has("labels_of") ? "labels_of" : "", true};
   const auto assume = [&](std::string_view taken, std::string why) {
@@ -156,7 +158,7 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
     assume(method.name, fmt::format("the {} is called {}", of_file ? "file" : "folder",
                                     of_file ? last_part(question.file) : of_folder->name));
     const bool plain = question.own_program && method.training == HfTraining::sft && key.empty();
-    return TrlMethod{method.training, std::move(key), plain};
+    return decided(method, std::move(key), plain);
   };
   if (of_file != nullptr) return named(*of_file);
   if (const auto told = method_of_keys(question, source)) {

@@ -11,8 +11,9 @@ namespace stepsim {
 
 struct TrlMethod {
   HfTraining training = HfTraining::sft;
-  std::string key{};   // that decides; empty: none does
-  bool plain = false;  // the trainer of transformers itself, not one of TRL's
+  std::string key{};           // that decides; empty: none does
+  bool plain = false;          // the trainer of transformers itself, not one of TRL's
+  bool leave_one_out = false;  // RLOO, which is told what GRPO is
 };
 
 // Tells the method. If the program does not say it, what decides stands among the assumptions.

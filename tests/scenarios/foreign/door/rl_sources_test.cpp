@@ -7,6 +7,7 @@
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/repository.hpp"
 #include "tests/support/translated.hpp"
 
 namespace stepsim {
@@ -273,6 +274,60 @@ TEST_CASE("verl's defaults are those of the release beside the script", "[scenar
   CHECK(value_at(old, "job.response_length") == "333");
   CHECK(value_at(old, "job.num_epochs") == "2");
   CHECK(value_at(old, "job.load_ref_policy") == "true");  // such a release always has it
+}
+
+TEST_CASE("TRL generates by itself where nobody asks for an engine", "[scenarios][sources]") {
+  const Repository own;
+  const auto read = [&](const std::string& arguments, const std::string& release = "1.0",
+                        const std::string& trainer = "GRPO") {
+    own.with("a.py", "from trl import GRPOTrainer, GRPOConfig, RLOOTrainer, RLOOConfig\nt = " +
+                         trainer + "Trainer(model='Qwen/Qwen2.5-1.5B', args=" + trainer +
+                         "Config(per_device_train_batch_size=8, gradient_accumulation_steps=4, " +
+                         arguments + "))\n");
+    return own.read("a.py", {{"releases.trl", release}, {"cluster", "{node: h100-8}"}});
+  };
+  const Translation plain = read("num_generations=8");
+  CHECK(value_at(plain, "engine") == "transformers");
+  CHECK(value_at(plain, "job.layout") == "colocated");
+  CHECK(value_at(plain, "job.num_unique_prompts_rollout") == "4");
+  CHECK(value_at(plain, "job.batching") == "padded");
+  CHECK(value_at(plain, "job.generate_calls").empty());
+  CHECK(value_at(plain, "job.gather_whole_model") == "true");
+  CHECK(value_at(plain, "job.load_ref_policy") == "false");
+  CHECK(value_at(plain, "job.always_score").empty());
+  CHECK(value_at(read("ds3_gather_for_generation=False"), "job.gather_whole_model") == "false");
+  CHECK(value_at(read("use_transformers_paged=True"), "engine") == "transformers-paged");
+  CHECK(value_at(read("use_vllm=True, vllm_mode='colocate'"), "engine").empty());
+  CHECK(value_at(read("use_vllm=True, vllm_mode='colocate'"), "job.always_score") == "true");
+  CHECK(value_at(read("num_iterations=2"), "job.always_score") == "true");
+  // Four micro-batches of a step, and how many of them a call answers.
+  CHECK(value_at(read("steps_per_generation=2"), "job.generate_calls") == "2");
+  CHECK(value_at(read("steps_per_generation=2"), "job.num_unique_prompts_rollout") == "4");
+  CHECK(value_at(read("steps_per_generation=8"), "job.num_mini_batches") == "2");
+  CHECK(value_at(read("generation_batch_size=16"), "job.generate_calls") == "2");
+  const Translation older = read("num_generations=8", "0.16.1");
+  CHECK(value_at(older, "job.generate_calls") == "4");
+  CHECK(value_at(older, "job.batching") == "rows");
+  CHECK(value_at(older, "job.load_ref_policy") == "true");
+  // Rows were prompts.
+  const Translation first = read("num_generations=4", "0.14.0");
+  CHECK(value_at(first, "job.num_unique_prompts_rollout") == "32");
+  const Translation rloo = read("beta=0.05", "1.0", "RLOO");
+  CHECK(value_at(rloo, "job.num_samples_per_prompt_rollout") == "2");
+  CHECK(value_at(rloo, "job.always_score") == "true");
+  CHECK(value_at(rloo, "job.load_ref_policy") == "true");
+  own.with("warm.py",
+           "from trl import GRPOTrainer, GRPOConfig, SFTTrainer, SFTConfig\n"
+           "judge = SentenceTransformer('all-MiniLM-L6-v2')\n"
+           "m, t = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-3B', fast_inference=False)\n"
+           "t = SFTTrainer(model=m, args=SFTConfig(per_device_train_batch_size=2))\nt.train()\n"
+           "a = GRPOConfig(per_device_train_batch_size=4, num_generations=4)\n"
+           "t = GRPOTrainer(model=m, args=a)\nt.train()\n");
+  const Translation warm = own.read("warm.py");
+  CHECK(value_at(warm, "model") == "\"qwen2.5-3b\"");
+  CHECK(value_at(warm, "engine") == "unsloth");
+  CHECK(value_at(warm, "job.num_samples_per_prompt_rollout") == "4");
+  CHECK_THROWS_WITH(read("rloo_k=4", "0.21.0", "RLOO"), Contains("RLOO of TRL before 0.22"));
 }
 
 }  // namespace stepsim

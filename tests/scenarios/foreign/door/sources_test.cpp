@@ -679,7 +679,7 @@ TEST_CASE("arguments of TRL are of the trainer that alone has them", "[scenarios
   CHECK(method("beta: 0.1\n", {{"job.method", "sft"}}) == "sft");
   CHECK(value_at(translate(rows + "beta: 0.1\n"), "job.reference_model") == "true");
   CHECK(value_at(translate(rows + "cpo_alpha: 0.1\n"), "job.reference_model") == "false");
-  CHECK_THROWS_AS(translate(rows + "normalize_advantages: true\n"), UserError);
+  CHECK(method("normalize_advantages: true\n") == "grpo: by its key normalize_advantages" + other);
 }
 
 TEST_CASE("how layers are computed again is read where it is said", "[scenarios][sources]") {
