@@ -177,6 +177,16 @@ RunHost = TypedDict(
     total=False,
 )
 
+RunMemoryLog = TypedDict(
+    "RunMemoryLog",
+    {
+        "counts": "str",  # allocated, reserved, device or unsaid
+        "binary": "bool",  # its GB are 2^30 bytes
+        "allocated_bytes": "float",  # of tensors, in the program's order; of a pipeline's first stage where the log is that one's
+    },
+    total=False,
+)
+
 RunBreakdown = TypedDict(
     "RunBreakdown",
     {
@@ -370,6 +380,7 @@ RunResult = TypedDict(
         "peak_memory_interval_bytes": "list[float] | None",  # 8 of 10 draws: memory
         "wall_interval_h": "list[float] | None",  # 8 of 10 draws: the whole job
         "samples": "float",  # draws of the constants that could run
+        "drawn_s": "list[Any]",  # step time of each
         "moved_most_by": "list[RunMovedMostBy]",  # constants that move the step time most
         "wall_moved_most_by": "list[RunWallMovedMostBy]",  # constants that move the number of steps most
         "wall_h": "float | None",  # the whole job, or what is left of it
@@ -397,6 +408,8 @@ RunResult = TypedDict(
         "moments": "dict[str, Any]",  # the most held in each moment
         "failed_allocation": "RunFailedAllocation | None",  # the first request that fails
         "host": "RunHost",  # memory of a node's host
+        "memory_log": "RunMemoryLog",  # what the framework's own log says
+        "gpus": "float",  # that train
         "ops": "float",  # operations of the step
         "breakdown": "list[RunBreakdown]",  # where the time goes: every instant of a rank has one cause
         "lost": "RunLost | None",  # a GPU or link is, during the step, which ends there
@@ -590,7 +603,10 @@ GrpoResult = TypedDict(
         "learners": "float",  # GPUs that train
         "engines": "float",  # inference engines
         "stranded_gpus": "float",  # GPUs that do neither
+        "gpus": "float",  # of all of them
         "interval_s": "list[float] | None",  # 8 of 10 draws: step time
+        "drawn_s": "list[Any]",  # step time of each
+        "drawn_tokens_per_second_per_gpu": "list[Any]",  # trained, of each
         "wall_h": "float | None",  # the whole job
         "staleness_bound": "float | None",  # steps; null: nothing bounds it
         "first_step_s": "float | None",  # with the first sync
@@ -1602,199 +1618,6 @@ ValidateResult = TypedDict(
         "rows": "list[ValidateRows]",  # figures, then verdicts
         "families": "list[ValidateFamilies]",  # errors of the figures by family
         "scenarios": "list[ValidateScenarios]",  # that were given
-    },
-    total=False,
-)
-
-RowsRows = TypedDict(
-    "RowsRows",
-    {
-        "id": "str",  # row
-        "family": "str",  # family
-        "metric": "str",  # metric
-        "predicted": "float",  # as the table's column; of a verdict: fits or oom
-        "measured": "float",  # as the table's column; of a verdict: fits or oom
-        "error": "float | None",  # of a figure
-        "interval": "list[float] | None",  # 8 of 10 draws
-        "judged": "bool",  # it counts among the verdicts
-        "chance": "float | None",  # of a verdict: that it fits
-        "needed_bytes": "float",  # of a GPU
-        "capacity_bytes": "float",  # what a framework can allocate
-    },
-    total=False,
-)
-
-RowsNotPredicted = TypedDict(
-    "RowsNotPredicted",
-    {
-        "id": "str",  # row
-        "family": "str",  # family
-        "missing": "list[Any]",  # why
-    },
-    total=False,
-)
-
-RowsNoAnswer = TypedDict(
-    "RowsNoAnswer",
-    {
-        "id": "str",  # row
-        "family": "str",  # family
-        "crashes": "list[Any]",  # why
-    },
-    total=False,
-)
-
-RowsAssumed = TypedDict(
-    "RowsAssumed",
-    {
-        "id": "str",  # row
-        "assumed": "list[Any]",  # what
-    },
-    total=False,
-)
-
-RowsScenarios = TypedDict(
-    "RowsScenarios",
-    {
-        "id": "str",  # row
-        "resolved": "str",  # what was predicted: YAML that can be run
-    },
-    total=False,
-)
-
-RowsDraws = TypedDict(
-    "RowsDraws",
-    {
-        "id": "str",  # row
-        "error": "float",  # of the time
-        "unexplained": "float",  # where stack.unexplained lies in its range, from 0 to 1
-    },
-    total=False,
-)
-
-RowsFamilies = TypedDict(
-    "RowsFamilies",
-    {
-        "name": "str",  # family
-        "rows": "float",  # with a time
-        "median_abs_error": "float",  # of the time
-        "p90_abs_error": "float",  # of the time
-        "signed_mean": "float",  # of the time
-        "worst": "str",  # row of the worst error
-        "worst_error": "float",  # of the time
-        "memory_rows": "float",  # with a figure of memory
-        "memory_median_abs_error": "float",  # of the memory
-        "verdicts": "float",  # whether it fits
-        "verdicts_right": "float",  # of these
-        "intervals": "float",  # that were drawn
-        "inside_interval": "float",  # measured ones in theirs
-        "interval_width": "float",  # median of theirs, over the predicted time
-    },
-    total=False,
-)
-
-RowsMemory = TypedDict(
-    "RowsMemory",
-    {
-        "counts": "str",  # what the figure counts: tensors (allocated), what the allocator holds for them (reserved), all that the device has lost (device), or the source does not say; at most: rounded up, or all of the card
-        "rows": "float",  # with a figure of memory
-        "median_abs_error": "float",  # of the memory; a bound's is 0 below it
-        "p90_abs_error": "float",  # of the memory
-        "signed_mean": "float",  # of the memory
-        "worst": "str",  # row of the worst error
-        "worst_error": "float",  # of the memory
-    },
-    total=False,
-)
-
-RowsChances = TypedDict(
-    "RowsChances",
-    {
-        "from": "float",  # the lower end of a tenth of chances
-        "rows": "float",  # that got such a chance to fit
-        "chance": "float",  # that they got in the mean
-        "fitted": "float",  # of them ran
-        "share": "float",  # of them ran
-    },
-    total=False,
-)
-
-RowsSeries = TypedDict(
-    "RowsSeries",
-    {
-        "along": "str",  # from one row to the next along
-        "steps": "float",  # steps
-        "median_abs_error": "float",  # median |error|
-        "p90_abs_error": "float",  # 90 %
-    },
-    total=False,
-)
-
-RowsOrderGroups = TypedDict(
-    "RowsOrderGroups",
-    {
-        "model": "str",  # layouts of one model and batch
-        "gpus": "float",  # GPUs
-        "batch": "float",  # sequences
-        "rows": "float",  # rows
-        "pairs": "float",  # pairs 5 % apart
-        "pairs_right": "float",  # in the right order
-        "picked": "str",  # fastest as predicted
-        "best": "str",  # as measured
-        "lost": "float",  # slower than that
-    },
-    total=False,
-)
-
-RowsOrder = TypedDict(
-    "RowsOrder",
-    {
-        "pairs": "float",  # of rows whose measured times differ by more than 5 %
-        "pairs_right": "float",  # that are predicted in that order
-        "worst_lost": "float",  # by how much the layout picked is slower than the best, in the worst group
-        "groups": "list[RowsOrderGroups]",  # of one model, batch, machine and number of GPUs
-    },
-    total=False,
-)
-
-RowsResult = TypedDict(
-    "RowsResult",
-    {
-        "rows": "list[RowsRows]",  # figures of each row, then its verdict
-        "not_predicted": "list[RowsNotPredicted]",  # rows that do not say enough
-        "no_answer": "list[RowsNoAnswer]",  # rows whose workers died
-        "assumed": "list[RowsAssumed]",  # what rows leave open and how it was taken
-        "scenarios": "list[RowsScenarios]",  # that rows became
-        "draws": "list[RowsDraws]",  # with --samples: of rows with a time
-        "families": "list[RowsFamilies]",  # errors by family, then of all
-        "memory": "list[RowsMemory]",  # errors of the memory, by what figures count
-        "chances": "list[RowsChances]",  # to fit, by tenths, and how often they came true
-        "series": "list[RowsSeries]",  # errors of what changes from one row to the next
-        "order": "RowsOrder",  # of layouts
-    },
-    total=False,
-)
-
-AnchoredRowsFamilies = TypedDict(
-    "AnchoredRowsFamilies",
-    {
-        "name": "str",  # anchored on one row in turn
-        "rows": "float",  # rows
-        "median_abs_error": "float",  # median |error|
-        "anchored_median_abs_error": "float",  # anchored
-        "p90_abs_error": "float",  # 90 %
-        "anchored_p90_abs_error": "float",  # anchored
-        "held": "float",  # in the interval
-        "anchored_held": "float",  # anchored
-        "width": "float",  # width of it
-    },
-    total=False,
-)
-
-AnchoredRowsResult = TypedDict(
-    "AnchoredRowsResult",
-    {
-        "families": "list[AnchoredRowsFamilies]",  # then all of them
     },
     total=False,
 )
