@@ -211,9 +211,7 @@ int run_command(const CommandLine& line) {
     extras.others = other_verdicts(question_of(line, *options, scenario, settings));
   if (options->has("json")) {
     find_changes(line, *options, scenario, settings, extras);
-    const Footprint ordered = footprint(scenario);
-    const bool first = scenario.stack.memory_log.first_stage && ordered.first_stage > 0;
-    extras.allocated = first ? ordered.first_stage : ordered.device.peak.bytes;
+    extras.allocated = logged_bytes(scenario);
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(scenario, prediction, extras));
   } else if (options->has("brief")) {

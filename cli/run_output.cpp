@@ -468,6 +468,12 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
         others_record(extras.others)}});
 }
 
+double logged_bytes(const Scenario& scenario) {
+  const Footprint ordered = footprint(scenario);
+  const bool first = scenario.stack.memory_log.first_stage && ordered.first_stage > 0;
+  return first ? ordered.first_stage : ordered.device.peak.bytes;
+}
+
 Records run_sample() {
   Prediction p;
   p.length.emplace();

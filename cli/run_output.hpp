@@ -28,6 +28,9 @@ struct RunExtras {
   double allocated = 0;           // bytes, as the framework's log counts them
 };
 
+// Returns the bytes that the framework's own log says at the end of a step, in the program's order.
+double logged_bytes(const Scenario& scenario);
+
 // Says what is trained, where, and with what: "llama-3.2-3b on 1 x mi300x-8, Megatron".
 std::string place_text(const Scenario& scenario);
 JobTime job_time_of(const Scenario& scenario, const Prediction& prediction);

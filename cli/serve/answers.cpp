@@ -155,6 +155,7 @@ std::string step_answer(const Serving& serving, const Question& question) {
   RunExtras extras;
   Prediction prediction = predict(scenario, Kept::figures, {.player = serving.fence.player});
   prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
+  extras.allocated = logged_bytes(scenario);
   if (question.interval)
     extras.interval = interval_of_run({.data = serving.fence.data,
                                        .scenario = step.source,

@@ -177,7 +177,7 @@ copy_refused("a Python file without a trainer" sft.trl.py own.py "SFTTrainer(|tr
 copy_refused("a Python file with a bracket that is never closed" sft.trl.py own.py "return PER_DEVICE_BATCH_SIZE, steps|return (PER_DEVICE_BATCH_SIZE, steps"
   ":18: a bracket that begins here is never closed")
 copy_refused("a method of TRL that is not read" trl.sh own.sh "dpo_of_pairs.py|ppo.py"
-  ":9: ppo.py is not read yet; expected a training by sft, dpo, kto, orpo, cpo, grpo or of a reward model (reward, prm)")
+  ":9: ppo.py is not read yet; expected a training by sft, dpo, kto, orpo, cpo, grpo, rloo or of a reward model (reward, prm)")
 copy_refused("a stage of LLaMA-Factory that is not read" sft.factory.yaml own.yaml "stage: sft|stage: ppo"
   ":6: stage: ppo is not read yet; expected pt, sft, rm, dpo or kto")
 copy_refused("a DeepSpeed file of LLaMA-Factory that is not there" sft.factory.yaml own.yaml "ds_z3_config|ds_z4_config"

@@ -90,7 +90,7 @@ function(grpo_refused name line error)
 endfunction()
 cli("GRPO file of Axolotl without an engine" ARGS run @WORK@/none.8xH100.yaml --faster 0
   SHELL "cp ${folder}/*.json @WORK@; sed 's|use_vllm: true|use_vllm: false|' ${grpo} >@WORK@/none.8xH100.yaml; \"$@\""
-  OUTPUT "GRPO, all parameters; 16 prompts x 8 responses of 1024 tokens at most, 8 GPUs, answers by transformers' generate;")
+  OUTPUT "GRPO, full training; 16 prompts x 8 responses of 1024 tokens at most, 8 GPUs[*], answers[ \n]+by transformers' generate;")
 grpo_refused("groups that do not come out even" "num_generations: 8|num_generations: 7"
   "13: trl.num_generations: 96 completions (4 x 4 x 6 learners) are no whole number of groups of 7; --set cluster.gpus_per_node=N says how many GPUs it is launched on")
 grpo_refused("a server that takes all GPUs" "tensor_parallel_size: 2|tensor_parallel_size: 8"

@@ -527,7 +527,7 @@ cli("show a scenario by its path" ARGS show ${seeds}/llama32-3b-sft-zero3.yaml O
 cli("show a scenario by its folder and name" ARGS show seeds/llama32-3b-sft-zero3 OUTPUT "Llama-3.2-3B SFT")
 cli("show a stack" ARGS show deepspeed-hf OUTPUT "\\(stack\\).*host.module_hook.*sources")
 cli("show a scenario" ARGS show mpt7b-zero2
-  OUTPUT "resolved.*optimizer steps +10991\n.*iterations +43963 .*\njob\n.*samples +87925 +line [0-9]+\n.*keys are at defaults that change nothing here \\(.*strategy.fsdp[ \n]1[0-9].*--all prints them\n$")
+  OUTPUT "resolved.*optimizer steps +10991\n.*iterations +43963 .*\njob\n.*samples +87925 +line [0-9]+\n.*keys are at defaults that change nothing here \\(.*strategy.fsdp[ \n]1[0-9].*--all[ \n]prints them\n$")
 cli("show a scenario with all keys" ARGS show llama4-scout-qlora-1xh100 --all
   OUTPUT "strategy.lora\n  rank +[0-9]+ +line.*quantised +nf4 +line.*strategy.fsdp\n  version +2 +default.*strategy.tensor_parallel\n  size +1 +default")
 cli("show a scenario with a setting" ARGS show qwen3-30b-sft-zero3 --set strategy.zero=2

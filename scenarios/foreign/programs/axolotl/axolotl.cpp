@@ -159,12 +159,11 @@ void put_evaluation(MappedSource& source) {
   const std::string_view key =
       source.says("eval_strategy") ? "eval_strategy" : "evaluation_strategy";
   const std::string when = word_at(source, key);
-  const std::int64_t rows =
-      source.whole("eval_batch_size", source.whole("micro_batch_size", 1, 1, 1 << 20), 1, 1 << 20);
   const bool told = steps > 0 || in_epoch > 0 || when == "steps" || when == "epoch";
   if (!told || when == "no" || (held <= 0 && !source.says("test_datasets"))) return;
-  source.put("job.evaluation.micro_batch", rows,
-             source.says("eval_batch_size") ? "eval_batch_size" : "micro_batch_size");
+  const std::string_view rows_key =
+      source.says("eval_batch_size") ? std::string_view("eval_batch_size") : axolotl_rows_key;
+  source.put("job.evaluation.micro_batch", source.text(rows_key, "1"), rows_key);
   if (steps >= 1)
     source.put("job.evaluation.every", fmt::format("{:.0f}", steps), "eval_steps");
   else if (in_epoch > 0)

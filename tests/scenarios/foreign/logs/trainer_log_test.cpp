@@ -85,7 +85,9 @@ TEST_CASE("a file without any progress says what would be read", "[logs]") {
       "my.log: holds no progress of a training: expected a line of a progress bar such as "
       "\"143/1188 [4:33:02<33:12:11, 114.30s/it]\", trainer_state.json, 'train_runtime', lines of "
       "Megatron (elapsed time per iteration (ms)), TorchTitan (step: ... tps: ...), torchtune, "
-      "NeMo, verl or LLaMA-Factory, a history of W&B, or memory as nvidia-smi shows it");
+      "NeMo, verl or LLaMA-Factory, a history of W&B, events of TensorBoard, memory as "
+      "nvidia-smi shows it, or kernels of a profile (PyTorch's trace or key_averages(), nsys' "
+      "cuda_gpu_kern_sum, rocprof's statistics)");
   CHECK_THROWS_WITH(load_trainer_log("/nowhere/log"), "/nowhere/log: cannot be read");
 }
 
