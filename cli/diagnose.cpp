@@ -46,8 +46,8 @@ RecordList suspect_list(const Diagnosis& diagnosis) {
   });
 }
 
-// What a profile has of each kind beside the stated step; where it does not say how many steps it
-// covers, as if its kernels took as long in sum.
+// Lists what a profile has of each kind beside the stated step; where it does not say how many
+// steps it covers, as if its kernels took as long in sum.
 RecordList kernel_list(const RunSigns& seen) {
   struct Kind {
     std::string_view name;

@@ -394,7 +394,7 @@ Records interval_records(const Prediction& p, const std::optional<Interval>& int
            mover_list(drawn.wall_movers, "at_low_s", "at_high_s")}};
 }
 
-// What the framework prints of memory itself.
+// This is what the framework prints of memory itself.
 Record log_record(const Stack::MemoryLog& log, double allocated) {
   return {"memory_log", "what the framework's own log says",
           Records{{"counts", "allocated, reserved, device or unsaid",

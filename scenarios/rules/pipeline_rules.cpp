@@ -113,6 +113,7 @@ std::vector<std::string> refusals(const StepSplit& sharing) {
   refuse(learners && splits_backward(s.pipeline_parallel.schedule),
          "is modelled for grpo with schedules that do not split backward passes");
   refuse(sharing.job.only_update, "is not modelled with job.only_update");
+  refuse(sharing.job.evaluation.micro_batch > 0, "is not modelled with job.evaluation");
   refuse(s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||
              s.activation_place != Offload::none,
          "is not modelled with offload");

@@ -33,6 +33,23 @@ TEST_CASE("an evaluation is forward passes, and comes on top of the steps", "[ev
   CHECK(with.wall.value == Approx((without.wall + cost.time() * cost.count).value));
 }
 
+TEST_CASE("GPUs draw in evaluations what they draw in steps", "[evaluation]") {
+  const Prediction without = predicted({});
+  const Prediction with = predicted({{"job.evaluation.micro_batch", "1"},
+                                     {"job.evaluation.every", "100"},
+                                     {"job.evaluation.rows", "1000"}});
+  REQUIRE(without.energy);
+  CHECK((with.job_energy / with.wall).value ==
+        Approx((without.job_energy / without.wall).value).epsilon(1e-3));
+}
+
+TEST_CASE("stages are refused beside evaluations, which nothing writes for them", "[evaluation]") {
+  CHECK_THROWS_WITH(load_scenario(source_data(), STEPSIM_SOURCE_DATA "/scenarios/template.yaml",
+                                  std::vector<Setting>{{"strategy.pipeline_parallel.size", "2"},
+                                                       {"job.evaluation.micro_batch", "1"}}),
+                    Catch::Contains("is not modelled with job.evaluation"));
+}
+
 TEST_CASE("a share of the data and of an epoch are counted from the data", "[evaluation]") {
   const Prediction p = predicted({{"job.evaluation.micro_batch", "1"},
                                   {"job.evaluation.every", "0.25"},

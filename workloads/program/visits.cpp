@@ -172,7 +172,7 @@ OtherPasses other_passes(const Job& job, const ModelUnits& reference) {
   if (job.only_evaluates)
     return {.reference = &reference,
             .of_reference = job.reference_passes(),
-            .without_gradients = 1,
+            .without_gradients = 1 + job.estimating_passes(),
             .trains = false};
   return {.reference = &reference,
           .of_reference = job.reference_passes(),

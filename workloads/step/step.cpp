@@ -155,8 +155,7 @@ void write_step(StepProgram& program, const RankPart& rank, Written written) {
 }
 
 std::optional<StepInput> evaluation_of(const StepInput& input) {
-  if (input.job.evaluation.micro_batch == 0 || input.strategy.pipeline_parallel.size > 1)
-    return std::nullopt;
+  if (input.job.evaluation.micro_batch == 0) return std::nullopt;
   StepInput pass = input;
   pass.job.only_evaluates = true;
   pass.job.micro_batch = input.job.evaluation.micro_batch;

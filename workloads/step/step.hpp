@@ -17,8 +17,7 @@ struct StepProgram {
   std::vector<StepStage> stages;  // of a pipeline; empty: all ranks do the same
 };
 
-// Returns the input of one pass over a micro-batch of rows held back; nothing where a job has none,
-// or stages, for which that is not written.
+// Returns the input of one pass over a micro-batch of rows held back; nothing where a job has none.
 std::optional<StepInput> evaluation_of(const StepInput& input);
 
 StepProgram build_step(const StepInput& input, Folding folding, Written written = Written::whole);

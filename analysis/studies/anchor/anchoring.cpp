@@ -444,11 +444,11 @@ MemoryFigures memory_figures(const Scenario& scenario, Footprint memory) {
   return {memory.device.peak.bytes, memory.reserved, memory.shown(), memory.needed()};
 }
 
-KernelTimes seen_kernels(const KernelProfile& profile, const Catalogue& data) {
+std::optional<KernelTimes> seen_kernels(const KernelProfile& profile, const Catalogue& data) {
   const ProfiledTimes times = times_of(profile, data);
   const double whole = profile.steps > 0 ? 1 : times.computing();
-  if (!(times.computing() > 0)) return {};
-  return {times.products / whole, times.attention / whole, times.other / whole};
+  if (!(times.computing() > 0)) return std::nullopt;
+  return KernelTimes{times.products / whole, times.attention / whole, times.other / whole};
 }
 
 SeenRun seen_run(const TrainerLog& log, const Prediction& p) {

@@ -26,8 +26,8 @@ struct SeenRun {
 SeenRun seen_run(const TrainerLog& log, const Prediction& prediction);
 
 // Returns a profile's kernels by what bounds them: seconds of a step, or shares of their sum where
-// the profile does not say how many steps it covers.
-KernelTimes seen_kernels(const KernelProfile& profile, const Catalogue& data);
+// the profile does not say how many steps it covers; nothing where none of them computes.
+std::optional<KernelTimes> seen_kernels(const KernelProfile& profile, const Catalogue& data);
 
 // A GPU's memory at its most, as each tool counts it, in bytes.
 struct MemoryFigures {

@@ -152,14 +152,13 @@ RunSigns signs_of(std::span<const TrainerLog> logs, const FaultyRuns& runs, cons
       signs.memory_kind = log.memory_kind;
     }
     if (log.busy) signs.busy = log.busy;
-    if (log.profile) {
-      signs.kernels = seen_kernels(*log.profile, data);
+    if (log.profile) signs.kernels = seen_kernels(*log.profile, data);
+    if (log.profile && signs.kernels)
       signs.profile = ProfiledRun{.seen = times_of(*log.profile, data),
                                   .stated = stated_times(runs),
                                   .idle = log.profile->idle,
                                   .stated_idle = (1 - busy_share(stated)) * stated.step_time.value,
                                   .steps_known = log.profile->steps > 0};
-    }
     if (log.spread && log.spread->low > 0)
       signs.spread = std::log(log.spread->high / log.spread->low);
   }

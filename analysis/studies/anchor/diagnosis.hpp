@@ -16,8 +16,8 @@
 
 namespace stepsim {
 
-// What a profile says of a run, beside what the stated step has: seconds of a step, or of all that
-// was profiled where it does not say how many steps that is.
+// This holds what a profile says of a run beside what the stated step has: seconds of a step, or of
+// all that was profiled where it does not say how many steps that is.
 struct ProfiledRun {
   ProfiledTimes seen, stated;
   std::optional<double> idle{};  // s of a step

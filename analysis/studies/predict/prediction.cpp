@@ -23,8 +23,10 @@ Joules job_energy_of(const std::optional<Energy>& energy, Seconds step_time, Sec
 }
 
 // Returns the steps that a job takes from here, those that it does again after failures as well.
+// Ranks compute in evaluations as they do in steps, so these count as so many steps as they last.
 double steps_taken(const Scenario& scenario, const WholeJob& job, Seconds step) {
-  const double again = job.goodput ? job.goodput->lost * (job.goodput->wall / step) : 0;
+  double again = job.goodput ? job.goodput->lost * (job.goodput->wall / step) : 0;
+  if (job.evaluation) again += job.evaluation->count * (job.evaluation->time() / step);
   return job.length->optimizer_steps - scenario.job.resume.after + again;
 }
 

@@ -1,4 +1,4 @@
-// What TensorBoard keeps of a run.
+// Event files of TensorBoard tell how long a step takes.
 #include "scenarios/foreign/logs/event_file.hpp"
 
 #include <cstring>
