@@ -132,15 +132,15 @@ int anchor_command(const CommandLine& line) {
   }
   const std::vector<TrainerLog> read = mapped(logs, load_trainer_log);
   constexpr std::uint32_t usual = 64, least = 8, most = 4096;
-  const AnchoredRun run =
-      anchor_run({.data = line.data,
-                  .scenario = file,
-                  .settings = settings,
-                  .logs = read,
-                  .names = mapped(logs, dated),
-                  .title = title_of(file, logs),
-                  .samples = count_of(*options, "samples", least, most).value_or(usual),
-                  .before = named_anchor(line.data, settings)});
+  const AnchoredRun run = anchor_run(
+      {.data = line.data,
+       .scenario = file,
+       .settings = settings,
+       .logs = read,
+       .names = mapped(logs, dated),
+       .title = title_of(file, logs),
+       .samples = count_of(*options, "samples", least, most).value_or(usual),
+       .before = named_anchor(line.data, settings)});
   if (output) write_file(*output, anchor_text(run.anchor));
   if (options->has("json")) {
     const auto asked = asked_of(line.data, {file, settings});

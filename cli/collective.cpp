@@ -125,16 +125,6 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
   return text + played_text(answer.run.trace.by);
 }
 
-}  // namespace
-
-Records collective_sample() {
-  BandwidthAnswer answer;
-  answer.rows.emplace_back();
-  return records_of({}, {}, answer, {""});
-}
-
-namespace {
-
 constexpr std::size_t page = 100;  // columns of running text
 
 Records error_records(const Errors& errors) {
@@ -288,17 +278,6 @@ std::vector<RowNote> notes_beside(const std::string& file,
   return row_notes(read_csv(path.string()), rows);
 }
 
-}  // namespace
-
-Records compare_sample() {
-  Comparison comparison;
-  comparison.rows.emplace_back();
-  comparison.sources.emplace_back();
-  return records_of(comparison);
-}
-
-namespace {
-
 int compare_command(const CommandLine& line, const Options& options) {
   refuse_other_options(options);
   const std::string file = *options.get("compare");
@@ -322,6 +301,19 @@ int compare_command(const CommandLine& line, const Options& options) {
 }
 
 }  // namespace
+
+Records collective_sample() {
+  BandwidthAnswer answer;
+  answer.rows.emplace_back();
+  return records_of({}, {}, answer, {""});
+}
+
+Records compare_sample() {
+  Comparison comparison;
+  comparison.rows.emplace_back();
+  comparison.sources.emplace_back();
+  return records_of(comparison);
+}
 
 int collective_command(const CommandLine& line) {
   const auto options = parse("collective", line.words);

@@ -44,10 +44,6 @@ std::string furthest_text(const MemoryComparison& c) {
                      size(std::abs(furthest->off())), furthest->off() < 0 ? "little" : "much");
 }
 
-std::string moment_text(const std::string& moment) {
-  return moment.empty() ? "" : ", in " + moment;
-}
-
 std::string recording_text(const RealMemory& real) {
   if (real.events == 0)
     return "nothing was recorded: what is known is the moment when the snapshot was taken, not the "
@@ -84,8 +80,8 @@ std::string sentence_of(const MemoryComparison& c) {
   return fmt::format(
       "the real run holds {} at its peak{}; predicted are {}, in {}, {}\n{}"
       "it then reserves {}, {} more than it holds; predicted are {}, {} more\n",
-      size(c.real.peak), moment_text(c.real.moment), size(peak.bytes), peak.phase,
-      off_text(c.error()), furthest_text(c), size(c.real.reserved_at_peak),
+      size(c.real.peak), c.real.moment.empty() ? "" : ", in " + c.real.moment, size(peak.bytes),
+      peak.phase, off_text(c.error()), furthest_text(c), size(c.real.reserved_at_peak),
       size(std::max(0.0, c.real.reserved_at_peak - c.real.peak)), size(c.predicted_reserved),
       size(c.predicted_reserved - peak.bytes));
 }
@@ -142,8 +138,7 @@ Record comparison_record(const std::optional<MemoryComparison>& comparison) {
         {"kinds", "what it was for, largest first", list_of(c.kinds, kind)},
         {"frames", "who asked for it, largest first", list_of(real.frames, frame)}};
   };
-  return {"beside", "with --beside: the snapshot of a real run",
-          comparison ? std::optional<Records>(parts(*comparison)) : std::nullopt};
+  return parts_if("beside", "with --beside: the snapshot of a real run", comparison, parts);
 }
 
 MemoryComparison comparison_sample() {

@@ -24,14 +24,6 @@
 namespace stepsim {
 namespace {
 
-Page empty_page(const Options& options) {
-  return {.title = fmt::format("{}", fmt::join(options.words, " and ")),
-          .steps = {},
-          .gap = {},
-          .claims = {},
-          .sweep = {}};
-}
-
 void add_sweep(const CommandLine& line, const std::string& path, Page& page) {
   if (page.sweep)
     throw UserError(
@@ -94,7 +86,8 @@ int report_command(const CommandLine& line) {
   if (!options) return exit_code::yes;
   const auto path = options->get("output");
   if (!path) throw UserError("-o PAGE.html is missing: where the page goes");
-  Page page = empty_page(*options);
+  Page page;
+  page.title = fmt::format("{}", fmt::join(options->words, " and "));
   const std::vector<Setting> settings = settings_of(*options);
   std::deque<Run> runs;  // the page points at them
   require_no_input(*path, options->words);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <vector>
 
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

@@ -11,7 +11,6 @@
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/beside_text.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"

@@ -1,7 +1,5 @@
 #include "cli/sweep_files.hpp"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <string_view>

@@ -31,10 +31,9 @@ namespace stepsim {
 namespace {
 
 std::vector<std::string> names_of(std::span<const UpdateKernels> kernels) {
-  std::vector<std::string> names;
-  for (const UpdateKernels each : kernels)
-    names.emplace_back(update_kernels_names[static_cast<std::size_t>(each)]);
-  return names;
+  return texts_of(kernels, [](UpdateKernels each) {
+    return update_kernels_names[static_cast<std::size_t>(each)];
+  });
 }
 
 // A micro-batch of GRPO holds many responses, whose own lengths are looked at elsewhere.

@@ -11,7 +11,6 @@
 
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/packing.hpp"
-#include "workloads/grpo/sync.hpp"
 
 namespace stepsim {
 namespace {

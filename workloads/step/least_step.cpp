@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <concepts>
 #include <limits>
-#include <span>
 
 #include "sim/base/lists.hpp"
 #include "workloads/layers/routing.hpp"
 #include "workloads/pipeline/pipeline.hpp"
 #include "workloads/pipeline/schedule.hpp"
-#include "workloads/pipeline/stages.hpp"
 #include "workloads/pipeline/transfers.hpp"
 #include "workloads/program/rank_part.hpp"
 #include "workloads/program/run_shared.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <string_view>
 
 #include "sim/base/draw.hpp"
 #include "sim/base/lists.hpp"

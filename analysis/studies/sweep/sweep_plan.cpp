@@ -224,9 +224,8 @@ Axis parse_axis(std::string_view option, std::string_view text) {
 }
 
 Axis zip(std::string_view option, std::span<const std::string> texts) {
-  std::vector<Axis> parts;
-  for (const std::string& text : texts) parts.push_back(parse_axis(option, text));
-  return joined(option, parts);
+  return joined(option,
+                mapped(texts, [&](const std::string& text) { return parse_axis(option, text); }));
 }
 
 bool is_sweep_file(const std::string& path) {

@@ -378,7 +378,6 @@ void put_adapters(MappedSource& source, const ShardingFacts& sharding) {
   if (!linear) modules = words_at(source, modules_key);
   put_adapter(source, {.rank_key = "lora_r",
                        .modules_key = modules_key,
-                       .rank = source.whole("lora_r", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .format = experts ? "nf4_all"
                                          : bitsandbytes_format(four    ? 4

@@ -18,10 +18,8 @@ struct TrlGrpoWords {
   std::string_view mode = "colocate";  // unless it is told otherwise
   std::int64_t response = 512;         // the same
   std::int64_t rows = 1;               // completions that a GPU learns from at a time
-  std::int64_t accumulation = 1;
-  std::int64_t longest_prompt = 512;
-  std::string prompt_key{};
-  std::string rows_key{};
+  std::int64_t accumulation = 1, longest_prompt = 512;
+  std::string prompt_key{}, rows_key{};
   GpusOfSource
       launched{};  // learners, as a launcher starts them; none: the machine's but the server's
 };

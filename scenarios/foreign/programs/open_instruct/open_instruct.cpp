@@ -128,8 +128,8 @@ Translation translate_open_instruct_tuning(const SourceQuestion& question, const
   if (words.on("use_lora") || quantised)
     put_adapter(words, {.rank_key = "lora_rank",
                         .modules_key = "use_lora",
-                        .rank = words.whole("lora_rank", 64, 1, most_lora_rank),
-                        .modules = {"all-linear"},
+                        .usual_rank = 64,
+                        .modules = std::vector<std::string>{"all-linear"},
                         .format = bitsandbytes_format(quantised ? 4 : 0),
                         .format_key = "use_qlora",
                         .dropout_key = "lora_dropout"});

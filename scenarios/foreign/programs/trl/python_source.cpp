@@ -11,7 +11,6 @@
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "scenarios/foreign/text/python_modules.hpp"
-#include "scenarios/foreign/text/python_values.hpp"
 #include "scenarios/foreign/text/shell_words.hpp"
 #include "sim/base/error.hpp"
 #include "workloads/model/other_models.hpp"
