@@ -9,8 +9,6 @@
 #include "cli/command.hpp"
 #include "cli/models.hpp"
 #include "cli/openapi.hpp"
-#include "cli/options.hpp"
-#include "cli/result_kinds.hpp"
 #include "cli/scenarios.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
@@ -23,13 +21,11 @@
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
-#include "topology/catalog.hpp"
 #include "topology/prices.hpp"
 #include "topology/processor.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
-#include "workloads/strategy/defaults.hpp"
 
 namespace stepsim {
 namespace {

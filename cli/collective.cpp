@@ -7,7 +7,6 @@
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"

@@ -11,15 +11,12 @@
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/next_steps_text.hpp"
-#include "cli/options.hpp"
 #include "cli/progress.hpp"
-#include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "cli/taken_text.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

@@ -4,11 +4,8 @@
 #include <deque>
 #include <filesystem>
 
-#include "analysis/report/page.hpp"
 #include "analysis/studies/claims/claim_file.hpp"
-#include "cli/command.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/runs.hpp"
@@ -17,7 +14,6 @@
 #include "cli/taken_text.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 

@@ -4,16 +4,12 @@
 #include <algorithm>
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
-#include "analysis/studies/outcome/interval.hpp"
-#include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "cli/beside_text.hpp"
-#include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/grpo.hpp"
 #include "cli/next_steps_text.hpp"
-#include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/run_output.hpp"

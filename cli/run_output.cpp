@@ -16,9 +16,7 @@
 #include "cli/source_options.hpp"
 #include "cli/taken_text.hpp"
 #include "scenarios/foreign/table/translation.hpp"
-#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {

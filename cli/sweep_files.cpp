@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string_view>
 
-#include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/screen.hpp"
 #include "sim/base/whole_file.hpp"

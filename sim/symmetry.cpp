@@ -11,7 +11,6 @@
 #include "sim/base/lists.hpp"
 #include "sim/exchange_kinds.hpp"
 #include "sim/implied_links.hpp"
-#include "sim/twins.hpp"
 
 namespace stepsim {
 namespace {

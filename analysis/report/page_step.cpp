@@ -14,7 +14,6 @@
 #include "analysis/report/page.hpp"
 #include "analysis/report/tracks.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
 #include "scenarios/keys/key_tables.hpp"
-#include "scenarios/read/constants.hpp"
 #include "scenarios/read/defaults.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/grpo.hpp"
@@ -21,7 +20,6 @@
 #include "scenarios/rules/rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "topology/catalog.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/program/used_operators.hpp"
 #include "workloads/strategy/mesh.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/base/config_tree.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/toml_tree.hpp"

@@ -5,7 +5,6 @@
 #include "sim/base/lists.hpp"
 #include "workloads/layers/layer_writer.hpp"
 #include "workloads/layers/task_heads.hpp"
-#include "workloads/layers/units.hpp"
 
 namespace stepsim {
 namespace {

@@ -9,7 +9,6 @@
 #include "workloads/pipeline/pipeline.hpp"
 #include "workloads/pipeline/schedule.hpp"
 #include "workloads/pipeline/transfers.hpp"
-#include "workloads/program/rank_part.hpp"
 #include "workloads/program/run_shared.hpp"
 #include "workloads/program/run_visit.hpp"
 #include "workloads/sharding/schemes.hpp"

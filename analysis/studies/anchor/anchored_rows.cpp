@@ -7,7 +7,6 @@
 #include <map>
 
 #include "analysis/studies/anchor/posterior.hpp"
-#include "sim/base/draw.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

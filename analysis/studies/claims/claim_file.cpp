@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "analysis/studies/claims/claim_metrics.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/scenario_catalog.hpp"

@@ -10,7 +10,6 @@
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
-#include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"

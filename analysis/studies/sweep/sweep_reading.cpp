@@ -8,7 +8,6 @@
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
-#include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"

@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "scenarios/foreign/door/opened_source.hpp"
-#include "scenarios/foreign/door/source_kinds.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"

@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 #include "topology/catalog.hpp"

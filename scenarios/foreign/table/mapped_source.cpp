@@ -6,13 +6,11 @@
 #include <filesystem>
 #include <iterator>
 
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/source_release.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "scenarios/read/releases.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {

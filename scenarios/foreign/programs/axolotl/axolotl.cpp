@@ -6,7 +6,6 @@
 
 #include "scenarios/foreign/programs/hf/trl_grpo.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"

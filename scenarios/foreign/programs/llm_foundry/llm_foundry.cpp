@@ -5,8 +5,6 @@
 #include <charconv>
 
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/lists.hpp"
 

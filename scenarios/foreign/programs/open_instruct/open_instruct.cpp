@@ -5,10 +5,7 @@
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
-#include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 

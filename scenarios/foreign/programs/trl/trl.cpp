@@ -4,8 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/foreign/launch/launches.hpp"
-#include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/programs/trl/trl_method.hpp"

@@ -6,7 +6,6 @@
 
 #include "scenarios/foreign/programs/megatron/megatron.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "scenarios/foreign/text/near_files.hpp"

@@ -4,9 +4,7 @@
 
 #include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/programs/verl/verl.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/letters.hpp"
 
