@@ -1,9 +1,6 @@
 #include "analysis/memory_timeline.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <utility>
 
 #include "sim/base/lists.hpp"
 

@@ -15,8 +15,7 @@ struct RankEdge {
   double time = 0;
   std::int8_t step = 0;    // +1: begins, -1: ends
   std::uint8_t level = 0;  // of urgency: 3 kernels, 2 collectives and copies, 1 the rest
-  std::uint8_t cause = 0;
-  std::uint8_t streaming = 0;
+  std::uint8_t cause = 0, streaming = 0;
   OpKind kind{};
 };
 

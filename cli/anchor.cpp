@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "analysis/studies/anchor/anchoring.hpp"
-#include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/result_kinds.hpp"

@@ -120,8 +120,7 @@ Record beside_record(const std::optional<TrainerLog>& log, const Prediction& p,
              c.seen && c.likely ? std::optional(c.inside()) : std::nullopt},
             {"memory_bytes", "of a GPU in the run", seen.memory, Measure::bytes}};
   };
-  return {"beside", "with --beside: the real run",
-          log ? std::optional<Records>(parts(*log)) : std::nullopt};
+  return parts_if("beside", "with --beside: the real run", log, parts);
 }
 
 }  // namespace stepsim

@@ -9,8 +9,6 @@
 #include "cli/command.hpp"
 #include "cli/models.hpp"
 #include "cli/openapi.hpp"
-#include "cli/options.hpp"
-#include "cli/result_kinds.hpp"
 #include "cli/scenarios.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
@@ -23,13 +21,11 @@
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
-#include "topology/catalog.hpp"
 #include "topology/prices.hpp"
 #include "topology/processor.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
-#include "workloads/strategy/defaults.hpp"
 
 namespace stepsim {
 namespace {
@@ -37,10 +33,6 @@ namespace {
 // These facts are what the document of an entry says that is no constant. Finding them reads every
 // key there is.
 using EntryFacts = std::vector<std::string>;
-
-EntryFacts gpu_facts(const Catalogue&, const Document& document) {
-  return {fmt::format("{} compute units", read_gpu(document.root()).units)};
-}
 
 std::string parts_text(const Node& node) {
   std::string text;
@@ -80,11 +72,6 @@ EntryFacts network_facts(const Catalogue&, const Document& document) {
                                      network.leaf.per_rail ? ", one per rail" : "")};
   add_algorithms(facts, network.collectives);
   return facts;
-}
-
-EntryFacts processor_facts(const Catalogue&, const Document& document) {
-  read_processor(document.root());
-  return {};
 }
 
 EntryFacts cluster_facts(const Catalogue& data, const Document& document) {
@@ -194,41 +181,45 @@ EntryFacts adapter_facts(const Catalogue&, const Document& document) {
                       method.tensors.size(), method.products.size())};
 }
 
-EntryFacts recipe_facts(const Catalogue&, const Document& document) {
-  read_recipe(document.root());
-  return default_facts(document);
-}
-
-EntryFacts release_facts_of(const Catalogue&, const Document& document) {
-  return release_lines(document.root());
-}
-
-EntryFacts engine_facts(const Catalogue&, const Document& document) {
-  read_engine_stack(document.root());
-  return {};
-}
-
 struct Kind {
   std::string_view name;  // as the user says it
   Shelf shelf;
   EntryFacts (*facts)(const Catalogue& data,
                       const Document&) = nullptr;  // else it has its own page
 };
-constexpr std::array shelves{Kind{"gpus", gpu_shelf, gpu_facts},
-                             Kind{"nodes", node_shelf, node_facts},
-                             Kind{"networks", network_shelf, network_facts},
-                             Kind{"processors", processor_shelf, processor_facts},
-                             Kind{"clusters", cluster_shelf, cluster_facts},
-                             Kind{"prices", price_shelf, price_facts},
-                             Kind{"models", model_shelf},
-                             Kind{"stacks", stack_shelf, stack_facts},
-                             Kind{"optimizers", optimizer_shelf, optimizer_facts},
-                             Kind{"precisions", precision_shelf, precision_facts},
-                             Kind{"formats", format_shelf, format_facts},
-                             Kind{"adapters", adapter_shelf, adapter_facts},
-                             Kind{"recipes", recipe_shelf, recipe_facts},
-                             Kind{"releases", release_shelf, release_facts_of},
-                             Kind{"engines", engine_shelf, engine_facts}};
+// Of some entries there is nothing to say but constants; what they are is read all the same.
+constexpr std::array shelves{
+    Kind{"gpus", gpu_shelf,
+         [](const Catalogue&, const Document& document) -> EntryFacts {
+           const Gpu gpu = read_gpu(document.root());
+           return {fmt::format("{} compute units", gpu.units)};
+         }},
+    Kind{"nodes", node_shelf, node_facts},
+    Kind{"networks", network_shelf, network_facts},
+    Kind{"processors", processor_shelf,
+         [](const Catalogue&, const Document& document) {
+           read_processor(document.root());
+           return EntryFacts();
+         }},
+    Kind{"clusters", cluster_shelf, cluster_facts},
+    Kind{"prices", price_shelf, price_facts},
+    Kind{"models", model_shelf},
+    Kind{"stacks", stack_shelf, stack_facts},
+    Kind{"optimizers", optimizer_shelf, optimizer_facts},
+    Kind{"precisions", precision_shelf, precision_facts},
+    Kind{"formats", format_shelf, format_facts},
+    Kind{"adapters", adapter_shelf, adapter_facts},
+    Kind{"recipes", recipe_shelf,
+         [](const Catalogue&, const Document& document) {
+           read_recipe(document.root());
+           return default_facts(document);
+         }},
+    Kind{"releases", release_shelf,
+         [](const Catalogue&, const Document& document) { return release_lines(document.root()); }},
+    Kind{"engines", engine_shelf, [](const Catalogue&, const Document& document) {
+           read_engine_stack(document.root());
+           return EntryFacts();
+         }}};
 constexpr std::string_view scenarios_word = "scenarios", keys_word = "keys";
 // The program brings these along itself.
 constexpr std::string_view algorithms_word = "algorithms", architectures_word = "architectures";
@@ -341,27 +332,6 @@ Records records_of(const std::string& name, const Shown& shown) {
           {"constants", "with range, grade and source", list_of(shown.constants, constant)}};
 }
 
-}  // namespace
-
-std::vector<std::string> catalogue_lists() {
-  std::vector<std::string> names = texts_of(shelves, &Kind::name);
-  append(names, std::array{scenarios_word, algorithms_word, architectures_word});
-  return names;
-}
-
-Records list_sample() {
-  const Records entry{{"name", "of the entry", ""}, {"title", "what it is", ""}};
-  return {{"KIND", "entries; one key for each kind", list_of(std::array{entry}, std::identity())}};
-}
-
-Records entry_sample() {
-  Shown shown;
-  shown.constants.emplace_back();
-  return records_of("", shown);
-}
-
-namespace {
-
 std::string keys_text() {
   constexpr std::size_t indent = 6, width = 100;
   std::string text;
@@ -428,6 +398,23 @@ void print_scenario(const Catalogue& data, const std::string& name, const Option
 }
 
 }  // namespace
+
+std::vector<std::string> catalogue_lists() {
+  std::vector<std::string> names = texts_of(shelves, &Kind::name);
+  append(names, std::array{scenarios_word, algorithms_word, architectures_word});
+  return names;
+}
+
+Records list_sample() {
+  const Records entry{{"name", "of the entry", ""}, {"title", "what it is", ""}};
+  return {{"KIND", "entries; one key for each kind", list_of(std::array{entry}, std::identity())}};
+}
+
+Records entry_sample() {
+  Shown shown;
+  shown.constants.emplace_back();
+  return records_of("", shown);
+}
 
 Records keys_sample() {
   return keys_records();

@@ -10,7 +10,6 @@
 #include "analysis/studies/claims/judgement.hpp"
 #include "cli/command.hpp"
 #include "cli/job_cost.hpp"
-#include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
@@ -19,7 +18,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {

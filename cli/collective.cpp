@@ -7,7 +7,6 @@
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
@@ -124,16 +123,6 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
   if (!overlays.empty()) text += fmt::format("\nnote: {}\n", overlay_note(overlays));
   return text + played_text(answer.run.trace.by);
 }
-
-}  // namespace
-
-Records collective_sample() {
-  BandwidthAnswer answer;
-  answer.rows.emplace_back();
-  return records_of({}, {}, answer, {""});
-}
-
-namespace {
 
 constexpr std::size_t page = 100;  // columns of running text
 
@@ -288,17 +277,6 @@ std::vector<RowNote> notes_beside(const std::string& file,
   return row_notes(read_csv(path.string()), rows);
 }
 
-}  // namespace
-
-Records compare_sample() {
-  Comparison comparison;
-  comparison.rows.emplace_back();
-  comparison.sources.emplace_back();
-  return records_of(comparison);
-}
-
-namespace {
-
 int compare_command(const CommandLine& line, const Options& options) {
   refuse_other_options(options);
   const std::string file = *options.get("compare");
@@ -322,6 +300,19 @@ int compare_command(const CommandLine& line, const Options& options) {
 }
 
 }  // namespace
+
+Records collective_sample() {
+  BandwidthAnswer answer;
+  answer.rows.emplace_back();
+  return records_of({}, {}, answer, {""});
+}
+
+Records compare_sample() {
+  Comparison comparison;
+  comparison.rows.emplace_back();
+  comparison.sources.emplace_back();
+  return records_of(comparison);
+}
 
 int collective_command(const CommandLine& line) {
   const auto options = parse("collective", line.words);

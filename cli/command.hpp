@@ -22,36 +22,20 @@ struct CommandLine {
   std::span<const std::string> words;
 };
 
+// Returns the exit code.
+using RunCommand = int(const CommandLine& line);
+
 struct Command {
   std::string_view name;
-  int (*run)(const CommandLine&);
+  RunCommand* run;
 };
 
-int run_command(const CommandLine& line);
-int memory_command(const CommandLine& line);
-int sweep_command(const CommandLine& line);
-int plan_command(const CommandLine& line);
-int merge_command(const CommandLine& line);
-int anchor_command(const CommandLine& line);
-int diagnose_command(const CommandLine& line);
-int explain_command(const CommandLine& line);
-int diff_command(const CommandLine& line);
-int together_command(const CommandLine& line);
-int check_command(const CommandLine& line);
-int validate_command(const CommandLine& line);
-int kernels_command(const CommandLine& line);
-int report_command(const CommandLine& line);
-int serve_command(const CommandLine& line);
-int export_command(const CommandLine& line);
-int collective_command(const CommandLine& line);
-int mcp_command(const CommandLine& line);
-int list_command(const CommandLine& line);
-int show_command(const CommandLine& line);
+RunCommand run_command, memory_command, sweep_command, plan_command, merge_command, anchor_command,
+    diagnose_command, explain_command, diff_command, together_command, check_command,
+    validate_command, kernels_command, report_command, serve_command, export_command,
+    collective_command, mcp_command, list_command, show_command, import_command;
 
 // Returns what `list` can be asked for.
 std::vector<std::string> catalogue_lists();
-
-// `import` writes a file of another program as a scenario to go on with.
-int import_command(const CommandLine& line);
 
 }  // namespace stepsim

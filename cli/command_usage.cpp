@@ -47,11 +47,6 @@ std::vector<OptionSpec> shared_options(std::string_view group) {
   return options_in(read_command_file(std::string(shared_file)).root().table(group));
 }
 
-// Further ways to call it stand below the first, which follows "usage: ".
-std::string call_of(std::string_view text) {
-  return fmt::format("{}", fmt::join(lines_in(text), "\n       "));
-}
-
 // Puts in what several commands say in the same words.
 void fill_shared(std::vector<OptionSpec>& options) {
   if (std::ranges::none_of(options, &std::string::empty, &OptionSpec::help)) return;
@@ -65,8 +60,10 @@ void fill_shared(std::vector<OptionSpec>& options) {
 Usage usage_of_command(std::string_view command) {
   const Document file = read_command_file(fmt::format("{}.yaml", command));
   const Table root = file.root();
+  const std::string call = root.text("call");
+  // Further ways to call it stand below the first, which follows "usage: ".
   Usage usage{.brief = root.text("brief"),
-              .call = call_of(root.text("call")),
+              .call = fmt::format("{}", fmt::join(lines_in(call), "\n       ")),
               .summary = root.text("summary"),
               .options = options_in(root.table("options")),
               .examples = {},

@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "analysis/studies/anchor/diagnosis.hpp"
-#include "cli/command.hpp"
-#include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"

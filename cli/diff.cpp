@@ -9,7 +9,6 @@
 #include "cli/scenarios.hpp"
 #include "cli/screen.hpp"
 #include "scenarios/load/load_scenario.hpp"
-#include "scenarios/read/resolved.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 

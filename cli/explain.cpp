@@ -1,5 +1,4 @@
 // `explain` says why one step takes longer than another.
-#include "analysis/studies/explain/explain.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +8,6 @@
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/explain_output.hpp"
-#include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"

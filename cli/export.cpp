@@ -6,9 +6,7 @@
 #include "analysis/report/memory_viz.hpp"
 #include "analysis/report/paje.hpp"
 #include "analysis/report/trace_events.hpp"
-#include "cli/command.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
 #include "cli/screen.hpp"
@@ -25,6 +23,12 @@ namespace stepsim {
 namespace {
 
 constexpr std::uint32_t usual_events = 200'000;
+
+std::string output_of(const Options& options) {
+  const auto output = options.get("output");
+  if (!output) throw UserError("-o FILE is missing: where the file goes");
+  return *output;
+}
 
 std::string run_line(const std::string& file, std::string_view kind,
                      const std::vector<Setting>& beside) {
@@ -68,19 +72,18 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
   const std::string& name = options.words.front();
   const std::vector<Setting> settings = settings_of(options);
   const Scenario scenario = load_scenario(line.data, name, settings);
-  const auto output = options.get("output");
-  if (!output) throw UserError("-o FILE is missing: where the file goes");
-  const std::vector<ExportedFile> files = export_as(line.data, scenario, kind, *output);
+  const std::string output = output_of(options);
+  const std::vector<ExportedFile> files = export_as(line.data, scenario, kind, output);
   for (const ExportedFile& file : files) {
     require_no_input(file.path, run_files(line, name, settings));
     write_file(file.path, file.text);
   }
   std::vector<Setting> beside = settings_beside(scenario);
-  const std::string again = run_line(*output, read_as(kind), beside);
+  const std::string again = run_line(output, read_as(kind), beside);
   beside.emplace_back(source_kind_setting, read_as(kind));
   std::vector<std::string> unsaid = left_unsaid(scenario, read_back(line, kind, files, beside));
   if (describes_model(kind)) {
-    std::vector<std::string> of_model = model_unsaid(line, scenario.model, *output, beside);
+    std::vector<std::string> of_model = model_unsaid(line, scenario.model, output, beside);
     append(of_model, std::move(unsaid));
     unsaid = std::move(of_model);
   }
@@ -88,18 +91,17 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
   if (!unsaid.empty()) comment.emplace_back("What this file cannot say:");
   for (const std::string& each : unsaid) comment.push_back("  " + each);
   if (has_comments(kind)) {
-    write_file(*output, with_comment(kind, files.front().text, comment));
+    write_file(output, with_comment(kind, files.front().text, comment));
   } else {
-    for (const std::string& each : unsaid) say(stderr, "note: {} cannot say {}\n", *output, each);
+    for (const std::string& each : unsaid) say(stderr, "note: {} cannot say {}\n", output, each);
   }
-  say("{}: {} key{} of the scenario it cannot say\n{}\n", *output, unsaid.size(),
+  say("{}: {} key{} of the scenario it cannot say\n{}\n", output, unsaid.size(),
       unsaid.size() == 1 ? "" : "s", again);
   return exit_code::yes;
 }
 
 int export_platform(const CommandLine& line, const Options& options) {
-  const auto output = options.get("output");
-  if (!output) throw UserError("-o FILE is missing: where the file goes");
+  const std::string output = output_of(options);
   if (options.has("set")) throw UserError("--set: expected with a scenario, not with a cluster");
   const Cluster cluster = load_cluster(line.data, cluster_choice(options.words.front(), options));
   if (cluster.ranks() > most_exported_gpus)
@@ -107,8 +109,8 @@ int export_platform(const CommandLine& line, const Options& options) {
         fmt::format("--as simgrid: a route between any two of {} GPUs takes minutes "
                     "to load; expected at most {}: say fewer --nodes",
                     cluster.ranks(), most_exported_gpus));
-  write_file(*output, simgrid_platform(cluster));
-  say("{}: {} GPUs of {} node{} of {}\n", *output, cluster.ranks(), cluster.nodes,
+  write_file(output, simgrid_platform(cluster));
+  say("{}: {} GPUs of {} node{} of {}\n", output, cluster.ranks(), cluster.nodes,
       cluster.nodes == 1 ? "" : "s", cluster.node.name);
   return exit_code::yes;
 }
@@ -142,14 +144,13 @@ int export_trace(const CommandLine& line, const Options& options, const std::str
 }
 
 int export_paje(const CommandLine& line, const Options& options) {
-  const auto path = options.get("output");
-  if (!path) throw UserError("-o FILE is missing: where the file goes");
+  const std::string path = output_of(options);
   const std::uint32_t most_events = most_events_of(options);
-  const TraceText trace = paje_trace(run_of(line, options, *path), most_events);
-  write_file(*path, trace.text);
-  say("{}: {} operations in {} states{}, {}\nopen it with PajeNG (`pj_dump {}`) or ViTE\n", *path,
+  const TraceText trace = paje_trace(run_of(line, options, path), most_events);
+  write_file(path, trace.text);
+  say("{}: {} operations in {} states{}, {}\nopen it with PajeNG (`pj_dump {}`) or ViTE\n", path,
       trace.operations, trace.spans, sharing_text(trace.resolution),
-      to_text(Bytes{static_cast<double>(trace.text.size())}), shell_word(*path));
+      to_text(Bytes{static_cast<double>(trace.text.size())}), shell_word(path));
   return exit_code::yes;
 }
 

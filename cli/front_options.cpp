@@ -1,14 +1,11 @@
 #include "cli/front_options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
 
 #include "sim/base/error.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {

@@ -6,12 +6,10 @@
 #include <functional>
 
 #include "cli/engine_options.hpp"
-#include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/run_output.hpp"
 #include "cli/taken_text.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

@@ -56,6 +56,44 @@ Bought bought_with(const Rates& rates, const JobTime& job) {
   return bought;
 }
 
+constexpr ByDrawer<std::string_view> drawer_titles{"GPUs", "hosts", "network"};
+
+double sum_of(const ByDrawer<double>& energy) {
+  return std::accumulate(energy.begin(), energy.end(), 0.0);
+}
+
+// Returns the rows of causes, the largest first, and behind them that of idle.
+std::vector<std::pair<std::string_view, ByDrawer<double>>> rows_of(const Energy& energy) {
+  std::vector<std::pair<std::string_view, ByDrawer<double>>> rows;
+  for (std::size_t cause = 0; cause < cause_count; ++cause)
+    if (sum_of(energy.causes[cause]) > 0)
+      rows.emplace_back(cause_names[cause], energy.causes[cause]);
+  std::ranges::stable_sort(
+      rows, [](const auto& a, const auto& b) { return sum_of(a.second) > sum_of(b.second); });
+  rows.emplace_back("idle", energy.idle);
+  return rows;
+}
+
+RecordList by_cause(const Energy& energy) {
+  return list_of(rows_of(energy), [&](const auto& row) {
+    Records parts{{"cause", "where the energy goes", row.first},
+                  {"energy_j", "energy", sum_of(row.second), Measure::joules},
+                  {"share", "share", sum_of(row.second) / energy.total(), Measure::share}};
+    for (std::size_t i = 0; i < drawer_names.size(); ++i)
+      parts.emplace_back(fmt::format("{}_j", drawer_names[i]), drawer_titles[i], row.second[i],
+                         Measure::joules);
+    return parts;
+  });
+}
+
+std::optional<Range> kwh(const Range& energy) {
+  return Range{energy.low / joules_per_kwh, energy.high / joules_per_kwh};
+}
+
+std::string interval_text(const Goodput& goodput) {
+  return goodput.interval == 1 ? "every step" : fmt::format("every {} steps", goodput.interval);
+}
+
 }  // namespace
 
 Rates rates_of(const Options& options, const Catalogue& data, const Cluster& cluster) {
@@ -132,44 +170,6 @@ Record cost_record(const Rates& rates, const JobTime& job) {
   return {"cost", "with --price or --power", asked ? std::optional(parts) : std::nullopt};
 }
 
-namespace {
-
-constexpr ByDrawer<std::string_view> drawer_titles{"GPUs", "hosts", "network"};
-
-double sum_of(const ByDrawer<double>& energy) {
-  return std::accumulate(energy.begin(), energy.end(), 0.0);
-}
-
-// Returns the rows of causes, the largest first, and behind them that of idle.
-std::vector<std::pair<std::string_view, ByDrawer<double>>> rows_of(const Energy& energy) {
-  std::vector<std::pair<std::string_view, ByDrawer<double>>> rows;
-  for (std::size_t cause = 0; cause < cause_count; ++cause)
-    if (sum_of(energy.causes[cause]) > 0)
-      rows.emplace_back(cause_names[cause], energy.causes[cause]);
-  std::ranges::stable_sort(
-      rows, [](const auto& a, const auto& b) { return sum_of(a.second) > sum_of(b.second); });
-  rows.emplace_back("idle", energy.idle);
-  return rows;
-}
-
-RecordList by_cause(const Energy& energy) {
-  return list_of(rows_of(energy), [&](const auto& row) {
-    Records parts{{"cause", "where the energy goes", row.first},
-                  {"energy_j", "energy", sum_of(row.second), Measure::joules},
-                  {"share", "share", sum_of(row.second) / energy.total(), Measure::share}};
-    for (std::size_t i = 0; i < drawer_names.size(); ++i)
-      parts.emplace_back(fmt::format("{}_j", drawer_names[i]), drawer_titles[i], row.second[i],
-                         Measure::joules);
-    return parts;
-  });
-}
-
-std::optional<Range> kwh(const Range& energy) {
-  return Range{energy.low / joules_per_kwh, energy.high / joules_per_kwh};
-}
-
-}  // namespace
-
 std::string kwh_text(Joules energy) {
   const double value = energy.value / joules_per_kwh;
   if (value >= 1e4) return fmt::format("{:.4g} MWh", value / 1000);
@@ -221,14 +221,6 @@ Record energy_record(const Prediction& p, const std::optional<Interval>& interva
   return parts_if("energy", "what it takes; null: a file does not say what its part draws",
                   p.energy, parts);
 }
-
-namespace {
-
-std::string interval_text(const Goodput& goodput) {
-  return goodput.interval == 1 ? "every step" : fmt::format("every {} steps", goodput.interval);
-}
-
-}  // namespace
 
 std::string goodput_text(const Goodput& g) {
   std::string text = fmt::format(

@@ -9,14 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.hpp"
 #include "cli/failures.hpp"
 #include "cli/front_options.hpp"
 #include "cli/screen.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {

@@ -11,15 +11,12 @@
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/next_steps_text.hpp"
-#include "cli/options.hpp"
 #include "cli/progress.hpp"
-#include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "cli/taken_text.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {
@@ -42,10 +39,6 @@ std::string furthest_text(const MemoryComparison& c) {
       c.kinds, {}, [](const ComparedKind& kind) { return std::abs(kind.off()); });
   return fmt::format("most of that in {}: {} too {}\n", furthest->name,
                      size(std::abs(furthest->off())), furthest->off() < 0 ? "little" : "much");
-}
-
-std::string moment_text(const std::string& moment) {
-  return moment.empty() ? "" : ", in " + moment;
 }
 
 std::string recording_text(const RealMemory& real) {
@@ -84,8 +77,8 @@ std::string sentence_of(const MemoryComparison& c) {
   return fmt::format(
       "the real run holds {} at its peak{}; predicted are {}, in {}, {}\n{}"
       "it then reserves {}, {} more than it holds; predicted are {}, {} more\n",
-      size(c.real.peak), moment_text(c.real.moment), size(peak.bytes), peak.phase,
-      off_text(c.error()), furthest_text(c), size(c.real.reserved_at_peak),
+      size(c.real.peak), c.real.moment.empty() ? "" : ", in " + c.real.moment, size(peak.bytes),
+      peak.phase, off_text(c.error()), furthest_text(c), size(c.real.reserved_at_peak),
       size(std::max(0.0, c.real.reserved_at_peak - c.real.peak)), size(c.predicted_reserved),
       size(c.predicted_reserved - peak.bytes));
 }
@@ -142,8 +135,7 @@ Record comparison_record(const std::optional<MemoryComparison>& comparison) {
         {"kinds", "what it was for, largest first", list_of(c.kinds, kind)},
         {"frames", "who asked for it, largest first", list_of(real.frames, frame)}};
   };
-  return {"beside", "with --beside: the snapshot of a real run",
-          comparison ? std::optional<Records>(parts(*comparison)) : std::nullopt};
+  return parts_if("beside", "with --beside: the snapshot of a real run", comparison, parts);
 }
 
 MemoryComparison comparison_sample() {

@@ -20,10 +20,6 @@ Records step_records(const NextStep& step) {
           {"peak_memory_bytes", "needed then", of("peak_memory"), Measure::bytes}};
 }
 
-RecordList step_list(const std::vector<NextStep>& steps) {
-  return list_of(steps, step_records);
-}
-
 Records fitting_step(const NextStep& step) {
   const auto of = [&](std::string_view metric) { return step.outcome.of(metric); };
   return {
@@ -73,13 +69,13 @@ std::string fitting_text(const FittingSteps& fitting, std::size_t most) {
 }
 
 Record faster_record(const std::optional<FasterSteps>& faster) {
-  const auto parts = [](const FasterSteps& all) -> Records {
-    return {{"changes", "each alone, the fastest first", step_list(all.steps)},
-            {"tried", "so many changes", all.tried},
-            {"left_out", "as the step is long", all.left_out}};
-  };
-  return {"faster", "what would make it faster, with --faster",
-          faster ? std::optional<Records>(parts(*faster)) : std::nullopt};
+  return parts_if(
+      "faster", "what would make it faster, with --faster", faster,
+      [](const FasterSteps& all) -> Records {
+        return {{"changes", "each alone, the fastest first", list_of(all.steps, step_records)},
+                {"tried", "so many changes", all.tried},
+                {"left_out", "as the step is long", all.left_out}};
+      });
 }
 
 Record faster_sample() {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <cstdint>
 
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"

@@ -9,11 +9,8 @@
 
 #include "analysis/studies/outcome/next_steps.hpp"
 #include "analysis/studies/outcome/played_again.hpp"
-#include "analysis/studies/plan/plan_search.hpp"
-#include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/models.hpp"
-#include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/plan_text.hpp"
 #include "cli/progress.hpp"

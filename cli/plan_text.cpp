@@ -354,13 +354,10 @@ std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
     return wrapped(nothing_text(space, answer)) + (open.empty() ? "" : wrapped(open)) + taken;
   std::string text = wrapped(sentence(space, search, answer)) + taken + "\n" +
                      table_of_best(space, search, answer) + "\n";
-  if (const std::string cost = cost_text(rates, job_time(answer.best.front())); !cost.empty())
-    text += cost;
-  if (const std::string second = second_text(space, search, answer); !second.empty())
-    text += wrapped(second);
-  if (const std::string own = own_text(space, search, answer); !own.empty()) text += wrapped(own);
-  if (const std::string smaller = smaller_text(space, answer); !smaller.empty())
-    text += wrapped(smaller);
+  text += cost_text(rates, job_time(answer.best.front()));
+  for (const std::string& said : {second_text(space, search, answer),
+                                  own_text(space, search, answer), smaller_text(space, answer)})
+    if (!said.empty()) text += wrapped(said);
   text += wrapped(counts_text(answer) + engines_text(space));
   if (!open.empty()) text += wrapped(open);
   if (answer.free < search.free)

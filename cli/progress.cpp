@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <optional>
-#include <string>
 
 #include "cli/screen.hpp"
 #include "sim/base/units.hpp"

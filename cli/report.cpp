@@ -4,11 +4,8 @@
 #include <deque>
 #include <filesystem>
 
-#include "analysis/report/page.hpp"
 #include "analysis/studies/claims/claim_file.hpp"
-#include "cli/command.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/runs.hpp"
@@ -17,20 +14,11 @@
 #include "cli/taken_text.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
-
-Page empty_page(const Options& options) {
-  return {.title = fmt::format("{}", fmt::join(options.words, " and ")),
-          .steps = {},
-          .gap = {},
-          .claims = {},
-          .sweep = {}};
-}
 
 void add_sweep(const CommandLine& line, const std::string& path, Page& page) {
   if (page.sweep)
@@ -94,7 +82,8 @@ int report_command(const CommandLine& line) {
   if (!options) return exit_code::yes;
   const auto path = options->get("output");
   if (!path) throw UserError("-o PAGE.html is missing: where the page goes");
-  Page page = empty_page(*options);
+  Page page;
+  page.title = fmt::format("{}", fmt::join(options->words, " and "));
   const std::vector<Setting> settings = settings_of(*options);
   std::deque<Run> runs;  // the page points at them
   require_no_input(*path, options->words);

@@ -8,7 +8,6 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/resolved.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
 
 namespace stepsim {

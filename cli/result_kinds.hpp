@@ -6,28 +6,12 @@
 
 namespace stepsim {
 
-Records run_sample();
-Records grpo_sample();
-Records memory_sample();
-Records grpo_memory_sample();
-Records explain_sample();
-Records check_sample();
-Records sweep_sample();
-Records search_sample();
-Records plan_sample();
-Records validate_sample();
-Records anchor_sample();
-Records diagnosis_sample();
-Records collective_sample();
-Records compare_sample();
-Records kernels_sample();
-Records list_sample();
-Records entry_sample();
-Records model_sample();
-Records scenario_sample();
-Records keys_sample();
-Records diff_sample();
-Records together_sample();
+// Each returns a result with everything in it that there may be.
+using Sample = Records();
+Sample run_sample, grpo_sample, memory_sample, grpo_memory_sample, explain_sample, check_sample,
+    sweep_sample, search_sample, plan_sample, validate_sample, anchor_sample, diagnosis_sample,
+    collective_sample, compare_sample, kernels_sample, list_sample, entry_sample, model_sample,
+    scenario_sample, keys_sample, diff_sample, together_sample;
 
 inline constexpr ResultKind run_kind{"run", 1, "`stepsim run`: one training step", run_sample,
                                      true};

@@ -2,19 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
-#include "analysis/studies/outcome/interval.hpp"
-#include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "cli/beside_text.hpp"
-#include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/grpo.hpp"
 #include "cli/next_steps_text.hpp"
-#include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/run_output.hpp"
@@ -76,14 +71,9 @@ RunExtras extras_of(const CommandLine& line, const Options& options,
                     const std::optional<StepFigures>& stated, const Cluster& cluster,
                     const std::vector<Setting>& settings) {
   const std::string& source = options.words.front();
-  RunExtras extras{.interval = {},
-                   .faster = {},
-                   .fitting = {},
-                   .others = {},
-                   .open = {},
-                   .rates = rates_of(options, line.data, cluster),
-                   .log = {},
-                   .energy = options.has("energy")};
+  RunExtras extras;
+  extras.rates = rates_of(options, line.data, cluster);
+  extras.energy = options.has("energy");
   if (const auto log = options.get("beside")) extras.log = load_trainer_log(*log);
   const auto asked = count_of(options, "samples", 0, 4096);
   // A figure without its range says little beside a real run.
@@ -132,32 +122,26 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
                      static_cast<double>(scenario.cluster.ranks()), prediction.trained_per_second};
   if (const auto output = options.get("output"); output && prediction.ran)
     write_run(*output, grpo_trace(scenario, prediction));
-  const NextStepQuestion question{.data = line.data,
-                                  .source = options.words.front(),
-                                  .settings = settings,
-                                  .scenario = scenario,
-                                  .progress = progress_bar("changes"),
-                                  .stated = outcome_of(scenario, prediction),
-                                  .all = options.has("faster"),
-                                  .events = prediction.run.events};
-  if (options.has("json")) {
-    const auto [faster, fitting] = changes_of(options, question);
+  NextStepQuestion question = question_of(line, options, scenario, settings);
+  question.stated = outcome_of(scenario, prediction);
+  question.events = prediction.run.events;
+  const bool brief = options.has("brief"), json = options.has("json");
+  if (!brief && !json) print_at_once(grpo_head(scenario, prediction, interval));
+  const auto [faster, fitting] = changes_of(options, question);
+  if (json) {
     print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),
                  joined({grpo_records(scenario, prediction, interval),
                          {cost_record(rates, time), played_record(prediction.played_by),
                           faster_record(faster), fitting_record(fitting)}}));
-  } else if (options.has("brief")) {
-    const auto [faster, fitting] = changes_of(options, question);
+  } else if (brief) {
     say("{}{}{}{}{}", grpo_brief_text(prediction, interval), cost_text(rates, time),
         taken_in_brief(scenario), faster ? faster_text(*faster) : "",
         fitting ? fitting_text(*fitting) : "");
   } else {
-    print_at_once(grpo_head(scenario, prediction, interval));
-    const auto [faster, fitting] = changes_of(options, question);
     const bool whole = options.has("full");
-    const auto changes = [&](std::size_t most) {
-      return (faster ? faster_text(*faster, most) : "") +
-             (fitting ? fitting_text(*fitting, most) : "");
+    const auto changes = [&, &quicker = faster, &smaller = fitting](std::size_t most) {
+      return (quicker ? faster_text(*quicker, most) : "") +
+             (smaller ? fitting_text(*smaller, most) : "");
     };
     const std::string money = cost_text(rates, time);
     std::string text = first_change(faster, fitting) + "\n";
@@ -209,19 +193,18 @@ int run_command(const CommandLine& line) {
   }
   if (prediction.memory.fit() == Fit::oom)
     extras.others = other_verdicts(question_of(line, *options, scenario, settings));
-  if (options->has("json")) {
-    find_changes(line, *options, scenario, settings, extras);
+  const bool brief = options->has("brief"), json = options->has("json");
+  if (!brief && !json) print_at_once(head_text(scenario, prediction, extras));
+  find_changes(line, *options, scenario, settings, extras);
+  if (json) {
     extras.allocated = logged_bytes(scenario);
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(scenario, prediction, extras));
-  } else if (options->has("brief")) {
-    find_changes(line, *options, scenario, settings, extras);
+  } else if (brief) {
     say("{}{}{}", brief_text(scenario, prediction, extras),
         beside_text(extras.log, prediction, extras.interval),
         cost_text(extras.rates, job_time_of(scenario, prediction)));
   } else {
-    print_at_once(head_text(scenario, prediction, extras));
-    find_changes(line, *options, scenario, settings, extras);
     const bool whole = options->has("full");
     if (!whole) extras.open = open_values(question_of(line, *options, scenario, settings));
     say("{}", whole ? whole_text(scenario, prediction, extras)

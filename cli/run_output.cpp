@@ -11,15 +11,12 @@
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/beside_text.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
 #include "cli/taken_text.hpp"
 #include "scenarios/foreign/table/translation.hpp"
-#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {

@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "cli/source_options.hpp"
 #include "scenarios/foreign/door/sources.hpp"
-#include "scenarios/read/resolved.hpp"
 #include "scenarios/read/run_length.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
-#include "scenarios/scenario.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/table.hpp"
+#include "sim/base/whole_file.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
@@ -85,10 +82,25 @@ std::string folded_text(const std::vector<LeftOutKeys>& folded) {
          "\n";
 }
 
-std::string text_in(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
+Records records_of(const std::string& name, const std::string& file, const Scenario& scenario,
+                   const Rows& rows) {
+  Records resolved;
+  for (const auto& [key, value] : rows)
+    resolved.emplace_back(key, "one key for each thing that follows from the keys", value);
+  const auto key = [](const ResolvedKey& each) {
+    return joined(
+        {{{"key", "of the scenario", each.path()}},
+         value_records(each),
+         {{"matters", "it changes something, other keys being as they are", each.matters}}});
+  };
+  return {
+      {"name", "as it was called", name},
+      {"kind", "scenario", "scenario"},
+      {"title", "its name", scenario.name},
+      {"text", "of the file", file.empty() ? "" : read_file(file)},
+      assumption_record(scenario.assumptions),
+      {"resolved", "in words", resolved},
+      {"keys", "every key, in the order of docs/keys.md", list_of(resolved_keys(scenario), key)}};
 }
 
 }  // namespace
@@ -155,31 +167,6 @@ std::string scenario_text(const std::string& name, const std::string& file,
   }
   return text + folded_text(folded);
 }
-
-namespace {
-
-Records records_of(const std::string& name, const std::string& file, const Scenario& scenario,
-                   const Rows& rows) {
-  Records resolved;
-  for (const auto& [key, value] : rows)
-    resolved.emplace_back(key, "one key for each thing that follows from the keys", value);
-  const auto key = [](const ResolvedKey& each) {
-    return joined(
-        {{{"key", "of the scenario", each.path()}},
-         value_records(each),
-         {{"matters", "it changes something, other keys being as they are", each.matters}}});
-  };
-  return {
-      {"name", "as it was called", name},
-      {"kind", "scenario", "scenario"},
-      {"title", "its name", scenario.name},
-      {"text", "of the file", text_in(file)},
-      assumption_record(scenario.assumptions),
-      {"resolved", "in words", resolved},
-      {"keys", "every key, in the order of docs/keys.md", list_of(resolved_keys(scenario), key)}};
-}
-
-}  // namespace
 
 Records scenario_records(const std::string& name, const std::string& file,
                          const Scenario& scenario) {

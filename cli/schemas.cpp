@@ -31,10 +31,6 @@ on the input.
 
 )";
 
-std::string title_of(const ResultKind& kind) {
-  return fmt::format("\n## {} (schema {})\n\n{}\n\n", kind.name, kind.schema, kind.what);
-}
-
 Records schema_of_parts(const Records& parts);
 
 // Names a type; what may be missing may be null, and so may a number that none can be said of.
@@ -110,7 +106,9 @@ std::string json_document() {
       "`diff` as "
       "`asked_a` and `asked_b`; of `validate` and `check` in lists of scenarios.\n\n";
   text += schema_of(asked_sample());
-  for (const ResultKind* kind : kinds) text += title_of(*kind) + schema_of(kind->sample());
+  for (const ResultKind* kind : kinds)
+    text += fmt::format("\n## {} (schema {})\n\n{}\n\n{}", kind->name, kind->schema, kind->what,
+                        schema_of(kind->sample()));
   return text;
 }
 

@@ -1,6 +1,5 @@
 #include "cli/screen.hpp"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <random>
-#include <string_view>
 #include <system_error>
 
 #include "sim/base/letters.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "scenarios/foreign/door/sources.hpp"
-#include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/read/anchor.hpp"
 #include "scenarios/read/releases.hpp"
 #include "scenarios/read/taken.hpp"

@@ -1,5 +1,4 @@
 // `sweep` makes one table of many scenarios; `merge` makes the table out of its shards.
-#include "analysis/studies/sweep/sweep.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +8,6 @@
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/job_cost.hpp"
-#include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/screen.hpp"
 #include "cli/source_options.hpp"
@@ -18,7 +16,6 @@
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {

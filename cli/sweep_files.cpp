@@ -1,12 +1,9 @@
 #include "cli/sweep_files.hpp"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
 
-#include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/screen.hpp"
 #include "sim/base/whole_file.hpp"

@@ -18,10 +18,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> search_methods{"bounds", "bisection", "grid"};
 
-std::string_view method_of(const SearchResult& result) {
-  return search_methods[static_cast<std::size_t>(result.method)];
-}
-
 // A larger value might do as well: the range ended before the condition did.
 bool at_end(const Search& search, const SearchResult& result) {
   return search.largest && result.found && *result.found + 1 == result.steps.size();
@@ -66,36 +62,6 @@ RecordList step_list(const Search& search, const SearchResult& result) {
                    outcome_records(step.outcome)});
   });
 }
-
-}  // namespace
-
-std::string search_text(const Search& search, const SearchResult& result) {
-  TextTable table = table_of(
-      step_list(search, result).items,
-      fmt::format("{0}={0}; holds=; step_time_s=step time; tokens_per_second_per_gpu=tok/s/GPU; "
-                  "peak_memory_bytes=memory; reason=",
-                  search.key));
-  return answer_of(search, result, result.steps.back().value) + "\n" + render(table);
-}
-
-Records search_records(const Search& search, const SearchResult& result) {
-  const auto found = result.found ? std::optional(result.steps[*result.found].value) : std::nullopt;
-  return {{"key", "that is searched", search.key},
-          {"goal", "max or min", search.largest ? "max" : "min"},
-          {"condition", "such that", search.statement.text()},
-          {"method", "bounds, bisection or grid", method_of(result)},
-          {"found", "its value", found},
-          {"at_end_of_range", "a further value might do as well", at_end(search, result)},
-          {"points", "that were tried", step_list(search, result)}};
-}
-
-Records search_sample() {
-  SearchResult result;
-  result.steps.push_back({0, "", false, impossible("")});
-  return search_records(Search{true, "KEY", {}}, result);
-}
-
-namespace {
 
 std::vector<Setting> settings_of_row(const SweepTable& table, const SweepRow& row) {
   std::vector<Setting> settings = table.fixed;
@@ -157,6 +123,33 @@ std::string note_on(const Catalogue& data, const SweepTable& table, std::size_t 
 }
 
 }  // namespace
+
+std::string search_text(const Search& search, const SearchResult& result) {
+  TextTable table = table_of(
+      step_list(search, result).items,
+      fmt::format("{0}={0}; holds=; step_time_s=step time; tokens_per_second_per_gpu=tok/s/GPU; "
+                  "peak_memory_bytes=memory; reason=",
+                  search.key));
+  return answer_of(search, result, result.steps.back().value) + "\n" + render(table);
+}
+
+Records search_records(const Search& search, const SearchResult& result) {
+  const auto found = result.found ? std::optional(result.steps[*result.found].value) : std::nullopt;
+  return {{"key", "that is searched", search.key},
+          {"goal", "max or min", search.largest ? "max" : "min"},
+          {"condition", "such that", search.statement.text()},
+          {"method", "bounds, bisection or grid",
+           search_methods[static_cast<std::size_t>(result.method)]},
+          {"found", "its value", found},
+          {"at_end_of_range", "a further value might do as well", at_end(search, result)},
+          {"points", "that were tried", step_list(search, result)}};
+}
+
+Records search_sample() {
+  SearchResult result;
+  result.steps.push_back({0, "", false, impossible("")});
+  return search_records(Search{true, "KEY", {}}, result);
+}
 
 SweepNotes notes_on(const Catalogue& data, const SweepTable& table) {
   SweepNotes told;

@@ -6,7 +6,6 @@
 #include <array>
 #include <numeric>
 
-#include "analysis/studies/sweep/sweep_reading.hpp"
 #include "cli/engine_options.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/source_options.hpp"

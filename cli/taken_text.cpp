@@ -10,7 +10,6 @@
 #include "scenarios/read/taken.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

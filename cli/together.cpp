@@ -9,7 +9,6 @@
 
 #include "cli/command.hpp"
 #include "cli/engine_options.hpp"
-#include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/screen.hpp"
 #include "scenarios/load/load_scenario.hpp"

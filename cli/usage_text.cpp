@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <vector>
 
 #include "cli/front_options.hpp"
@@ -84,51 +83,6 @@ struct Form {
 };
 constexpr std::array forms{Form{"man", man_body}, Form{"bash", bash_words}, Form{"zsh", zsh_specs},
                            Form{"tool", tool_usage_text}};
-
-}  // namespace
-
-std::string help_text(const Usage& usage) {
-  std::string text = fmt::format("usage: {}\n\n{}\n", usage.call, wrap(usage.summary, 80, 0));
-  std::size_t widest = 0;
-  for (const OptionSpec& option : usage.options) widest = std::max(widest, label(option).size());
-  if (!usage.options.empty()) text += "\noptions:\n";
-  for (const OptionSpec& option : usage.options)
-    text += fmt::format("  {:<{}}  {}\n", label(option), widest, wrap(option.help, 80, widest + 4));
-  if (!usage.examples.empty()) text += fmt::format("\nexamples:\n{}", usage.examples);
-  return text;
-}
-
-std::string usage_as(std::string_view form, const Usage& usage) {
-  std::vector<std::string> names;
-  for (const Form& each : forms) {
-    if (each.name == form) return each.text(usage);
-    names.emplace_back(each.name);
-  }
-  throw UserError(fmt::format("--help: expected nothing, {}, found \"{}\"", one_of(names), form));
-}
-
-// A hyphen would become a longer dash, and a dot or a quote at the beginning of a line a request.
-std::string man_text(std::string_view text) {
-  std::string plain = replaced(replaced(text, '\\', "\\e"), '-', "\\-");
-  std::string page;
-  bool begins = true;
-  for (const char c : plain) {
-    if (begins && (c == '.' || c == '\'')) page += "\\&";
-    page += c;
-    begins = c == '\n';
-  }
-  return page;
-}
-
-// Escapes the text for single quotes, where colons and brackets divide a specification.
-std::string zsh_text(std::string_view text) {
-  std::string result(text);
-  result = replaced(result, '\\', "\\\\");
-  for (const char mark : {':', '[', ']'}) result = replaced(result, mark, std::string("\\") + mark);
-  return replaced(result, '\'', "'\\''");
-}
-
-namespace {
 
 // Prints what the command itself prints of its options; commands print to stdout, and so does all
 // of this.
@@ -210,6 +164,47 @@ constexpr std::array page_forms{PageForm{"man", print_man}, PageForm{"bash", pri
                                 PageForm{"zsh", print_zsh}};
 
 }  // namespace
+
+std::string help_text(const Usage& usage) {
+  std::string text = fmt::format("usage: {}\n\n{}\n", usage.call, wrap(usage.summary, 80, 0));
+  std::size_t widest = 0;
+  for (const OptionSpec& option : usage.options) widest = std::max(widest, label(option).size());
+  if (!usage.options.empty()) text += "\noptions:\n";
+  for (const OptionSpec& option : usage.options)
+    text += fmt::format("  {:<{}}  {}\n", label(option), widest, wrap(option.help, 80, widest + 4));
+  if (!usage.examples.empty()) text += fmt::format("\nexamples:\n{}", usage.examples);
+  return text;
+}
+
+std::string usage_as(std::string_view form, const Usage& usage) {
+  std::vector<std::string> names;
+  for (const Form& each : forms) {
+    if (each.name == form) return each.text(usage);
+    names.emplace_back(each.name);
+  }
+  throw UserError(fmt::format("--help: expected nothing, {}, found \"{}\"", one_of(names), form));
+}
+
+// A hyphen would become a longer dash, and a dot or a quote at the beginning of a line a request.
+std::string man_text(std::string_view text) {
+  std::string plain = replaced(replaced(text, '\\', "\\e"), '-', "\\-");
+  std::string page;
+  bool begins = true;
+  for (const char c : plain) {
+    if (begins && (c == '.' || c == '\'')) page += "\\&";
+    page += c;
+    begins = c == '\n';
+  }
+  return page;
+}
+
+// Escapes the text for single quotes, where colons and brackets divide a specification.
+std::string zsh_text(std::string_view text) {
+  std::string result(text);
+  result = replaced(result, '\\', "\\\\");
+  for (const char mark : {':', '[', ']'}) result = replaced(result, mark, std::string("\\") + mark);
+  return replaced(result, '\'', "'\\''");
+}
 
 void print_page(std::string_view form, std::span<const Command> commands) {
   std::vector<std::string> names;

@@ -30,9 +30,7 @@ struct SaidKey {
 
 // A key of another program's file that moves time or memory and is not modelled.
 struct UnmodelledKey {
-  std::string key;
-  std::string value;
-  std::string why;
+  std::string key, value, why;
   bool needs_memory = false;  // what is counted is too little
 };
 
@@ -49,8 +47,7 @@ struct Scenario {
   std::optional<Grpo> grpo;                    // job.method: grpo
   std::optional<EngineStack> engine;           // with it
   std::string family;                          // runs that are alike, for a table of errors
-  std::optional<Observation> measured;
-  std::optional<Observation> estimated;
+  std::optional<Observation> measured, estimated;
   std::vector<NamedConstant> constants;  // everything a prediction rests on
   std::vector<std::string> notes;        // what was read and makes no difference
   std::vector<Assumption> assumptions;   // what a file of another program leaves open

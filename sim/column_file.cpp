@@ -113,8 +113,7 @@ Type type_of(const Column& column, std::size_t width) {
 using Texts = std::vector<std::string>;
 
 struct Packed {
-  std::size_t rows = 0;
-  std::size_t width = 1;
+  std::size_t rows = 0, width = 1;
   std::string bytes;
 };
 

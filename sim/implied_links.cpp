@@ -1,8 +1,6 @@
 #include "sim/implied_links.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 
 namespace stepsim {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <stdexcept>
 
 namespace stepsim {
@@ -24,30 +23,6 @@ void require_sound(const std::string& name, std::span<const Change> changes) {
                 (change.period == 0 || change.period > change.length),
             fmt::format("{} changes in a way that makes no sense", name));
 }
-
-}  // namespace
-
-void validate(const Platform& platform) {
-  for (const Link& link : platform.links) {
-    require(std::isfinite(link.capacity.value) && link.capacity.value > 0,
-            fmt::format("link {} has no capacity", link.name));
-    require(std::isfinite(link.weight) && link.weight > 0,
-            fmt::format("link {} has no weight", link.name));
-    require_sound(link.name, link.changes);
-  }
-  for (const Device& device : platform.devices) {
-    require(std::isfinite(device.speed) && device.speed > 0,
-            fmt::format("device {} has no speed", device.name));
-    require(is_share(device.compute_share) && is_share(device.collective_share),
-            fmt::format("device {}: shares lie in (0, 1]", device.name));
-    require_sound(device.name, device.changes);
-    for (const LinkId engine : device.engines)
-      require(index(engine) < platform.links.size(),
-              fmt::format("device {} names an unknown engine link", device.name));
-  }
-}
-
-namespace {
 
 // Returns how close two moments may be that count as one: they come out of sums in different
 // orders.
@@ -83,6 +58,26 @@ std::optional<double> next_of(const Change& change, double time) {
 }
 
 }  // namespace
+
+void validate(const Platform& platform) {
+  for (const Link& link : platform.links) {
+    require(std::isfinite(link.capacity.value) && link.capacity.value > 0,
+            fmt::format("link {} has no capacity", link.name));
+    require(std::isfinite(link.weight) && link.weight > 0,
+            fmt::format("link {} has no weight", link.name));
+    require_sound(link.name, link.changes);
+  }
+  for (const Device& device : platform.devices) {
+    require(std::isfinite(device.speed) && device.speed > 0,
+            fmt::format("device {} has no speed", device.name));
+    require(is_share(device.compute_share) && is_share(device.collective_share),
+            fmt::format("device {}: shares lie in (0, 1]", device.name));
+    require_sound(device.name, device.changes);
+    for (const LinkId engine : device.engines)
+      require(index(engine) < platform.links.size(),
+              fmt::format("device {} names an unknown engine link", device.name));
+  }
+}
 
 double share_at(std::span<const Change> changes, double time) {
   double share = 1;

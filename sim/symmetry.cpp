@@ -6,13 +6,11 @@
 #include <bit>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <unordered_map>
 
 #include "sim/base/lists.hpp"
 #include "sim/exchange_kinds.hpp"
 #include "sim/implied_links.hpp"
-#include "sim/twins.hpp"
 
 namespace stepsim {
 namespace {
@@ -23,8 +21,7 @@ constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 struct FlatFlow {
   const Flow* flow;
   std::uint32_t group;  // over all families
-  std::uint32_t family;
-  std::uint32_t round;
+  std::uint32_t family, round;
   std::uint32_t first_link;  // into Structure::path_links
   std::uint32_t end_link;
 };
@@ -236,9 +233,7 @@ Colors refine(const Machinery& machinery, const Structure& s) {
 
 // Colours as numbers in order of first appearance, with a representative and a size each.
 struct Classes {
-  std::vector<std::uint32_t> of;
-  std::vector<std::uint32_t> first;
-  std::vector<std::uint32_t> size;
+  std::vector<std::uint32_t> of, first, size;
 };
 
 Classes number(const std::vector<Color>& colors) {

@@ -1,7 +1,5 @@
 #include "sim/trace.hpp"
 
-#include <algorithm>
-
 namespace stepsim {
 namespace {
 

@@ -17,8 +17,7 @@ namespace stepsim {
 using Path = ShortList<LinkId, 8>;
 
 struct Flow {
-  Rank source = 0;
-  Rank target = 0;
+  Rank source = 0, target = 0;
   Path path{};       // never empty: nobody sends to himself
   double share = 0;  // payload bytes per byte of the operation
   double wire = 0;   // bytes on the wire per byte of the operation: payload and protocol overhead

@@ -114,6 +114,16 @@ std::string card_of(const Catalogue& data, const Words& words) {
   return gpu;
 }
 
+// Returns the node of a card that differs from another in its links alone, and how many of it are
+// asked for: "A800-80G:4".
+std::string only_node(const Catalogue& data, std::string_view said, std::uint32_t& count) {
+  std::string text = in_small_letters(said);
+  count = take_count(text);
+  const Words words = words_of(text);
+  const Document document = table_of_words(data);
+  return words.empty() ? "" : document.root().table("only_in").text_or(words.front(), "");
+}
+
 }  // namespace
 
 std::optional<CalledCard> card_called(const Catalogue& data, std::string_view said) {
@@ -161,20 +171,6 @@ std::string node_of_card(const Catalogue& data, const std::string& gpu, std::uin
   }
   return best;
 }
-
-namespace {
-
-// Returns the node of a card that differs from another in its links alone, and how many of it are
-// asked for: "A800-80G:4".
-std::string only_node(const Catalogue& data, std::string_view said, std::uint32_t& count) {
-  std::string text = in_small_letters(said);
-  count = take_count(text);
-  const Words words = words_of(text);
-  const Document document = table_of_words(data);
-  return words.empty() ? "" : document.root().table("only_in").text_or(words.front(), "");
-}
-
-}  // namespace
 
 void settle_machine(const Catalogue& data, std::uint32_t all, ClusterChoice& choice) {
   std::uint32_t each = 0;

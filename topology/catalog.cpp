@@ -80,9 +80,7 @@ EntryPlace place_of_entry(Folders folders, const Shelf& shelf, std::string_view 
 }
 
 struct Parts {
-  std::string node;
-  std::string network;
-  std::string processor;
+  std::string node, network, processor;
   std::uint32_t largest = 0;  // 0: no limit is known
 };
 

@@ -14,8 +14,7 @@ namespace {
 // Links are numbered in this order: first all nodes' own, then two or three per port, then two per
 // leaf, or those of the cables between switches.
 struct Numbering {
-  std::uint32_t per_node;
-  std::uint32_t nics;
+  std::uint32_t per_node, nics;
   std::uint32_t shared;    // ports that a node's NICs share, one each if there are enough
   std::uint32_t per_port;  // up, down, and what both share
   std::uint32_t leaves_per_unit;
@@ -90,6 +89,95 @@ std::uint32_t exit_nic(const Cluster& cluster, const Place& place) {
   return place.kind == PartKind::gpu ? nic_of(cluster, place.index) : 0;
 }
 
+bool same_ways(const Communication& a, const Communication& b) {
+  return std::ranges::equal(a.protocols, b.protocols, {}, &Protocol::name, &Protocol::name) &&
+         a.algorithms == b.algorithms && a.nvls.has_value() == b.nvls.has_value() &&
+         a.channels.has_value() == b.channels.has_value();
+}
+
+bool same_cables(const Network& a, const Network& b) {
+  return a.name == b.name && a.thread.has_value() == b.thread.has_value() &&
+         a.leaf.nodes == b.leaf.nodes && a.leaf.per_rail == b.leaf.per_rail &&
+         same_ways(a.collectives, b.collectives);
+}
+
+BytesPerSecond stated_capacity(const Cluster& cluster, const Numbering& n, LinkId id) {
+  const auto number = static_cast<std::uint32_t>(id);
+  if (number < n.ports) return cluster.graph.links[number % n.per_node].capacity;
+  const Network& network = *cluster.network;
+  if (number >= n.leaves)
+    return cluster.routes ? cluster.routes->lines[number - n.leaves].capacity
+                          : network.leaf.uplink.value;
+  return (number - n.ports) % n.per_port == both ? network.thread->value : network.port.value;
+}
+
+BytesPerSecond capacity(const Cluster& cluster, const Numbering& n, LinkId id) {
+  BytesPerSecond capacity = stated_capacity(cluster, n, id);
+  for (const auto& [slow, share] : cluster.slow_links)
+    if (slow == id) capacity.value *= share;
+  return capacity;
+}
+
+// The changes of one link or rank.
+template <class Id>
+std::vector<Change> changes_of(const std::vector<std::pair<Id, Change>>& events, Id id) {
+  std::vector<Change> changes;
+  for (const auto& [which, change] : events)
+    if (which == id) changes.push_back(change);
+  return changes;
+}
+
+Link stated_link(const Cluster& cluster, LinkId id) {
+  const Numbering n = numbering(cluster);
+  const auto number = static_cast<std::uint32_t>(id);
+  constexpr std::array<std::string_view, 3> names{"up", "down", "thread"};
+  if (number < n.ports) {
+    const std::string& name = cluster.graph.links[number % n.per_node].name;
+    return {cluster.nodes > 1 ? fmt::format("node{}.{}", number / n.per_node, name) : name,
+            capacity_of(cluster, id)};
+  }
+  if (number < n.leaves) {
+    const std::uint32_t port_number = (number - n.ports) / n.per_port;
+    return {fmt::format("node{}.port{}.{}", port_number / n.nics, port_number % n.nics,
+                        names[(number - n.ports) % n.per_port]),
+            capacity_of(cluster, id)};
+  }
+  if (cluster.routes)
+    return {cluster.routes->lines[number - n.leaves].name, capacity_of(cluster, id)};
+  const std::uint32_t leaf = (number - n.leaves) / 2;
+  return {fmt::format("leaf{}.{}", leaf, names[(number - n.leaves) % 2]), capacity_of(cluster, id)};
+}
+
+// Appends the links from one NIC's port to another's, or from GPU to GPU.
+bool append_between(Path& path, const Cluster& cluster, const Numbering& n, const Place& from,
+                    const Place& to) {
+  if (cluster.routes) {
+    const auto way = cluster.routes->way(cluster.routes->end(from.node, from.index),
+                                         cluster.routes->end(to.node, to.index));
+    for (const std::uint32_t line : way.value_or(std::span<const std::uint32_t>{}))
+      path.push_back(LinkId{n.leaves + line});
+    return way.has_value();
+  }
+  const std::uint32_t leaf = leaf_of(cluster, n, from.node, from.index);
+  const std::uint32_t other_leaf = leaf_of(cluster, n, to.node, to.index);
+  if (leaf == other_leaf) return true;
+  path.push_back(leaf_link(n, leaf, up));
+  path.push_back(leaf_link(n, other_leaf, down));
+  return true;
+}
+
+Path switch_route(const Cluster& cluster, Rank rank, bool towards) {
+  const Place place = place_of(cluster, rank);
+  if (cluster.node.count(PartKind::nvswitch) == 0) return {};
+  const std::uint32_t gpu = cluster.graph.part(PartKind::gpu, place.index);
+  const std::uint32_t hub = cluster.graph.part(PartKind::nvswitch, 0);
+  Path path;
+  if (!append(path, cluster, place.node, towards ? gpu : hub, towards ? hub : gpu)) return {};
+  path.push_back(
+      engine(cluster, place, towards ? cluster.graph.engine_out : cluster.graph.engine_in));
+  return path;
+}
+
 }  // namespace
 
 std::optional<RankPower> power_of(const Cluster& cluster) {
@@ -120,22 +208,6 @@ bool carry_alike(const Cluster& a, const Cluster& b) {
   };
   return facts(a) == facts(b);
 }
-
-namespace {
-
-bool same_ways(const Communication& a, const Communication& b) {
-  return std::ranges::equal(a.protocols, b.protocols, {}, &Protocol::name, &Protocol::name) &&
-         a.algorithms == b.algorithms && a.nvls.has_value() == b.nvls.has_value() &&
-         a.channels.has_value() == b.channels.has_value();
-}
-
-bool same_cables(const Network& a, const Network& b) {
-  return a.name == b.name && a.thread.has_value() == b.thread.has_value() &&
-         a.leaf.nodes == b.leaf.nodes && a.leaf.per_rail == b.leaf.per_rail &&
-         same_ways(a.collectives, b.collectives);
-}
-
-}  // namespace
 
 bool wired_alike(const Cluster& a, const Cluster& b) {
   const auto facts = [](const Cluster& c) {
@@ -169,27 +241,6 @@ std::size_t link_count(const Cluster& cluster) {
   return numbering(cluster).end;
 }
 
-namespace {
-
-BytesPerSecond stated_capacity(const Cluster& cluster, const Numbering& n, LinkId id) {
-  const auto number = static_cast<std::uint32_t>(id);
-  if (number < n.ports) return cluster.graph.links[number % n.per_node].capacity;
-  const Network& network = *cluster.network;
-  if (number >= n.leaves)
-    return cluster.routes ? cluster.routes->lines[number - n.leaves].capacity
-                          : network.leaf.uplink.value;
-  return (number - n.ports) % n.per_port == both ? network.thread->value : network.port.value;
-}
-
-BytesPerSecond capacity(const Cluster& cluster, const Numbering& n, LinkId id) {
-  BytesPerSecond capacity = stated_capacity(cluster, n, id);
-  for (const auto& [slow, share] : cluster.slow_links)
-    if (slow == id) capacity.value *= share;
-  return capacity;
-}
-
-}  // namespace
-
 BytesPerSecond capacity_of(const Cluster& cluster, LinkId id) {
   return capacity(cluster, numbering(cluster), id);
 }
@@ -206,40 +257,6 @@ std::function<std::uint32_t(LinkId)> sorts_of(const Cluster& cluster) {
     return (number - n.ports) % n.per_port == both ? n.per_node + 1 : n.per_node;
   };
 }
-
-namespace {
-
-// The changes of one link or rank.
-template <class Id>
-std::vector<Change> changes_of(const std::vector<std::pair<Id, Change>>& events, Id id) {
-  std::vector<Change> changes;
-  for (const auto& [which, change] : events)
-    if (which == id) changes.push_back(change);
-  return changes;
-}
-
-Link stated_link(const Cluster& cluster, LinkId id) {
-  const Numbering n = numbering(cluster);
-  const auto number = static_cast<std::uint32_t>(id);
-  constexpr std::array<std::string_view, 3> names{"up", "down", "thread"};
-  if (number < n.ports) {
-    const std::string& name = cluster.graph.links[number % n.per_node].name;
-    return {cluster.nodes > 1 ? fmt::format("node{}.{}", number / n.per_node, name) : name,
-            capacity_of(cluster, id)};
-  }
-  if (number < n.leaves) {
-    const std::uint32_t port_number = (number - n.ports) / n.per_port;
-    return {fmt::format("node{}.port{}.{}", port_number / n.nics, port_number % n.nics,
-                        names[(number - n.ports) % n.per_port]),
-            capacity_of(cluster, id)};
-  }
-  if (cluster.routes)
-    return {cluster.routes->lines[number - n.leaves].name, capacity_of(cluster, id)};
-  const std::uint32_t leaf = (number - n.leaves) / 2;
-  return {fmt::format("leaf{}.{}", leaf, names[(number - n.leaves) % 2]), capacity_of(cluster, id)};
-}
-
-}  // namespace
 
 Link link_of(const Cluster& cluster, LinkId id) {
   Link link = stated_link(cluster, id);
@@ -267,28 +284,6 @@ std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank) {
     return std::nullopt;
   return end;
 }
-
-namespace {
-
-// Appends the links from one NIC's port to another's, or from GPU to GPU.
-bool append_between(Path& path, const Cluster& cluster, const Numbering& n, const Place& from,
-                    const Place& to) {
-  if (cluster.routes) {
-    const auto way = cluster.routes->way(cluster.routes->end(from.node, from.index),
-                                         cluster.routes->end(to.node, to.index));
-    for (const std::uint32_t line : way.value_or(std::span<const std::uint32_t>{}))
-      path.push_back(LinkId{n.leaves + line});
-    return way.has_value();
-  }
-  const std::uint32_t leaf = leaf_of(cluster, n, from.node, from.index);
-  const std::uint32_t other_leaf = leaf_of(cluster, n, to.node, to.index);
-  if (leaf == other_leaf) return true;
-  path.push_back(leaf_link(n, leaf, up));
-  path.push_back(leaf_link(n, other_leaf, down));
-  return true;
-}
-
-}  // namespace
 
 Seconds cable_latency(const Cluster& cluster) {
   return cluster.routes ? cluster.routes->latency : Seconds{};
@@ -345,22 +340,6 @@ Path collective_route(const Cluster& cluster, Rank from, Rank to) {
   path.push_back(engine(cluster, b, cluster.graph.engine_in));
   return path;
 }
-
-namespace {
-
-Path switch_route(const Cluster& cluster, Rank rank, bool towards) {
-  const Place place = place_of(cluster, rank);
-  if (cluster.node.count(PartKind::nvswitch) == 0) return {};
-  const std::uint32_t gpu = cluster.graph.part(PartKind::gpu, place.index);
-  const std::uint32_t hub = cluster.graph.part(PartKind::nvswitch, 0);
-  Path path;
-  if (!append(path, cluster, place.node, towards ? gpu : hub, towards ? hub : gpu)) return {};
-  path.push_back(
-      engine(cluster, place, towards ? cluster.graph.engine_out : cluster.graph.engine_in));
-  return path;
-}
-
-}  // namespace
 
 Path to_switch(const Cluster& cluster, Rank rank) {
   return switch_route(cluster, rank, true);

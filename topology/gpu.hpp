@@ -26,9 +26,7 @@ struct Tile {
 std::vector<Tile> read_tiles(const Table& table, std::string_view key);
 
 struct Gpu {
-  std::string name;
-  std::string title;
-  std::string vendor;
+  std::string name, title, vendor;
   struct Memory {
     Constant<Bytes> capacity;         // as sold
     Constant<Bytes> usable;           // beside a framework's context
@@ -76,11 +74,9 @@ struct Gpu {
   // 4096.
   struct Attention {
     struct Kernel {
-      Constant<FlopsPerSecond> forward;
-      Constant<FlopsPerSecond> backward;
+      Constant<FlopsPerSecond> forward, backward;
       // This is the fixed cost of one causal row, in tokens.
-      Constant<Ratio> forward_overhead;
-      Constant<Ratio> backward_overhead;
+      Constant<Ratio> forward_overhead, backward_overhead;
       Constant<Ratio> wide;  // rate of heads of 256, as a share of that of heads of 128
       std::optional<Constant<Ratio>> backward_tail;  // else that of all kernels
 
@@ -119,8 +115,7 @@ struct Gpu {
     friend bool operator==(const Elementwise&, const Elementwise&) = default;
   } elementwise;
   struct Interference {  // while a collective and compute run on this GPU at once
-    Constant<Ratio> compute;
-    Constant<Ratio> collective;
+    Constant<Ratio> compute, collective;
 
     friend bool operator==(const Interference&, const Interference&) = default;
   } interference;

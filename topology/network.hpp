@@ -52,8 +52,7 @@ Communication read_communication(const Table& table);
 std::vector<std::string> algorithms_for(const Communication& communication, std::string_view kind);
 
 struct Network {
-  std::string name;
-  std::string title;
+  std::string name, title;
   Constant<BytesPerSecond> port;  // one NIC port, one direction
   // A node has so many ports where its file has more NICs, which share them in turn. 0: each NIC
   // has its own.

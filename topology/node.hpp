@@ -32,8 +32,7 @@ enum class Wiring : std::uint8_t {
 
 struct LinkSpec {
   std::string name;
-  PartKind from{};
-  PartKind to{};
+  PartKind from{}, to{};
   Wiring wiring{};
   Constant<BytesPerSecond> bandwidth;               // from -> to
   std::optional<Constant<BytesPerSecond>> reverse;  // to -> from; else the same
@@ -58,8 +57,7 @@ struct Host {
 };
 
 struct Node {
-  std::string name;
-  std::string title;
+  std::string name, title;
   std::string gpu;      // catalogue name
   std::string network;  // catalogue name of the usual one
   // Catalogue names of what such machines have; the first is the one at hand. Empty: the file of

@@ -10,8 +10,7 @@
 namespace stepsim {
 
 struct Processor {
-  std::string name;
-  std::string title;
+  std::string name, title;
   Constant<Ratio> core_speed;  // as of Host
 
   friend bool operator==(const Processor&, const Processor&) = default;

@@ -10,10 +10,8 @@
 #include <boost/graph/filtered_graph.hpp>
 #include <boost/graph/visitors.hpp>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "topology/catalog.hpp"
 

@@ -16,8 +16,7 @@ constexpr std::size_t most_lines = std::size_t{1} << 21;
 
 // A bunch is the cables between two switches, which are all alike.
 struct Bunch {
-  std::uint32_t a = 0, b = 0;
-  std::uint32_t cables = 1;
+  std::uint32_t a = 0, b = 0, cables = 1;
   BytesPerSecond capacity{};
   Seconds latency{};
 };

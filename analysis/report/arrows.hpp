@@ -19,10 +19,8 @@ inline double nanoseconds(double seconds) {
 // An arrow leads to an operation from the last that each rank's host did before it, and to a
 // collective from all work that it waited for.
 struct Arrow {
-  OpId from{};
-  OpId to{};
-  Rank from_rank = 0;
-  Rank to_rank = 0;
+  OpId from{}, to{};
+  Rank from_rank = 0, to_rank = 0;
 };
 
 // This is a run in the format of another program, and how much of it is told apart there.

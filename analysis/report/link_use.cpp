@@ -52,40 +52,6 @@ Curve curve_of(std::vector<UseChange>& changes) {
   return curve;
 }
 
-}  // namespace
-
-std::vector<LinkCurve> link_use(const Run& run, std::size_t most_links) {
-  std::vector<std::vector<LinkLoad>> loads;
-  for (const Pattern& pattern : run.graph.patterns())
-    loads.push_back(loads_of(pattern, run.platform));
-  std::vector<std::vector<UseChange>> changes(run.platform.links.size());
-  std::vector<double> sums(run.platform.links.size(), 0);
-  for (std::size_t i = 0; i < run.graph.size(); ++i) {
-    const Op& op = run.graph.ops()[i];
-    const double seconds = run.trace.finish[i] - run.trace.start[i];
-    if (op.pattern == no_pattern || seconds <= 0) continue;
-    for (const LinkLoad& load : loads[index(op.pattern)]) {
-      const double full =
-          load.bytes * op.bytes.value / run.platform.links[load.link].capacity.value;
-      if (full <= 0) continue;
-      sums[load.link] += full;
-      changes[load.link].push_back({run.trace.start[i], full / seconds});
-      changes[load.link].push_back({run.trace.finish[i], -full / seconds});
-    }
-  }
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t link = 0; link < sums.size(); ++link)
-    if (sums[link] > 0) order.push_back(link);
-  std::ranges::stable_sort(order,
-                           [&](std::uint32_t a, std::uint32_t b) { return sums[a] > sums[b]; });
-  if (order.size() > most_links) order.resize(most_links);
-  return mapped(order, [&](std::uint32_t link) -> LinkCurve {
-    return {LinkId{link}, curve_of(changes[link]), sums[link] / run.trace.makespan.value};
-  });
-}
-
-namespace {
-
 // Calls with begin, end and value of every stretch.
 template <class Visit>
 void for_stretches(const Curve& curve, double end, const Visit& visit) {
@@ -95,39 +61,8 @@ void for_stretches(const Curve& curve, double end, const Visit& visit) {
   }
 }
 
-}  // namespace
-
-double area(const Curve& curve, double end) {
-  double sum = 0;
-  for_stretches(curve, end,
-                [&](double from, double to, double value) { sum += (to - from) * value; });
-  return sum;
-}
-
-Curve averaged(const Curve& curve, double end, std::size_t bins) {
-  if (curve.times.size() <= bins || end <= 0) return curve;
-  const double width = end / static_cast<double>(bins);
-  Curve result;
-  result.values.assign(bins, 0);
-  for (std::size_t bin = 0; bin < bins; ++bin)
-    result.times.push_back(static_cast<double>(bin) * width);
-  for_stretches(curve, end, [&](double from, double to, double value) {
-    if (value == 0) return;
-    for (auto bin = std::min(static_cast<std::size_t>(from / width), bins - 1); bin < bins; ++bin) {
-      const double left = std::max(from, result.times[bin]);
-      const double right = std::min(to, bin + 1 < bins ? result.times[bin + 1] : end);
-      if (right > left) result.values[bin] += value * (right - left) / width;
-      if (right >= to) break;
-    }
-  });
-  return result;
-}
-
-namespace {
-
 struct CurveChange {
-  double time;
-  double bytes;
+  double time, bytes;
   NameId name;
   std::size_t kind = 0;  // place among the classes
 };
@@ -186,6 +121,62 @@ std::vector<bool> shown(const std::vector<CurveChange>& changes, double end,
 }
 
 }  // namespace
+
+std::vector<LinkCurve> link_use(const Run& run, std::size_t most_links) {
+  std::vector<std::vector<LinkLoad>> loads;
+  for (const Pattern& pattern : run.graph.patterns())
+    loads.push_back(loads_of(pattern, run.platform));
+  std::vector<std::vector<UseChange>> changes(run.platform.links.size());
+  std::vector<double> sums(run.platform.links.size(), 0);
+  for (std::size_t i = 0; i < run.graph.size(); ++i) {
+    const Op& op = run.graph.ops()[i];
+    const double seconds = run.trace.finish[i] - run.trace.start[i];
+    if (op.pattern == no_pattern || seconds <= 0) continue;
+    for (const LinkLoad& load : loads[index(op.pattern)]) {
+      const double full =
+          load.bytes * op.bytes.value / run.platform.links[load.link].capacity.value;
+      if (full <= 0) continue;
+      sums[load.link] += full;
+      changes[load.link].push_back({run.trace.start[i], full / seconds});
+      changes[load.link].push_back({run.trace.finish[i], -full / seconds});
+    }
+  }
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t link = 0; link < sums.size(); ++link)
+    if (sums[link] > 0) order.push_back(link);
+  std::ranges::stable_sort(order,
+                           [&](std::uint32_t a, std::uint32_t b) { return sums[a] > sums[b]; });
+  if (order.size() > most_links) order.resize(most_links);
+  return mapped(order, [&](std::uint32_t link) -> LinkCurve {
+    return {LinkId{link}, curve_of(changes[link]), sums[link] / run.trace.makespan.value};
+  });
+}
+
+double area(const Curve& curve, double end) {
+  double sum = 0;
+  for_stretches(curve, end,
+                [&](double from, double to, double value) { sum += (to - from) * value; });
+  return sum;
+}
+
+Curve averaged(const Curve& curve, double end, std::size_t bins) {
+  if (curve.times.size() <= bins || end <= 0) return curve;
+  const double width = end / static_cast<double>(bins);
+  Curve result;
+  result.values.assign(bins, 0);
+  for (std::size_t bin = 0; bin < bins; ++bin)
+    result.times.push_back(static_cast<double>(bin) * width);
+  for_stretches(curve, end, [&](double from, double to, double value) {
+    if (value == 0) return;
+    for (auto bin = std::min(static_cast<std::size_t>(from / width), bins - 1); bin < bins; ++bin) {
+      const double left = std::max(from, result.times[bin]);
+      const double right = std::min(to, bin + 1 < bins ? result.times[bin + 1] : end);
+      if (right > left) result.values[bin] += value * (right - left) / width;
+      if (right >= to) break;
+    }
+  });
+  return result;
+}
 
 MemoryCurves memory_curves(const Run& run, Rank rank, Pool pool, std::size_t most_points) {
   MemoryCurves curves;

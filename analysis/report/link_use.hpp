@@ -11,8 +11,7 @@ namespace stepsim {
 
 // values[i] holds from times[i] until times[i + 1], the last one until the end of the step.
 struct Curve {
-  std::vector<double> times;
-  std::vector<double> values;
+  std::vector<double> times, values;
 };
 
 // Returns a curve of the same area in at most `bins` equal parts of the time until `end`; the same

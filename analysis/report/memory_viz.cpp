@@ -17,8 +17,7 @@ namespace {
 
 // One request is taken or given back.
 struct Event {
-  std::size_t change = 0;
-  std::size_t request = 0;
+  std::size_t change = 0, request = 0;
   bool takes = false;
 };
 

@@ -1,11 +1,9 @@
 #include "analysis/report/page.hpp"
 
 #include <array>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
-#include "sim/base/json.hpp"
 #include "sim/base/letters.hpp"
 
 namespace stepsim {

@@ -27,10 +27,9 @@ std::string headline_of(const Explanation& explanation) {
 
 RecordList path_of(const ExplainedSide& side) {
   return list_of(side.path, [](const PathPart& part) -> Records {
-    std::vector<std::pair<std::string, double>> causes;
-    causes.reserve(part.causes.size());
-    for (const auto& [cause, seconds] : part.causes)
-      causes.emplace_back(to_text(cause), seconds.value);
+    const auto causes = mapped(part.causes, [](const auto& each) {
+      return std::pair(std::string(to_text(each.first)), each.second.value);
+    });
     return {{"title", "a stretch of the step", title_of(part)},
             {"seconds", "it takes", part.seconds},
             {"causes", "of it, the largest first", pairs_of(causes)}};

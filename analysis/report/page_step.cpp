@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -13,7 +14,6 @@
 #include "analysis/report/page.hpp"
 #include "analysis/report/tracks.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {
@@ -30,8 +30,7 @@ std::optional<double> summary_of(const Run& run, std::string_view name) {
 }
 
 struct Heading {
-  std::string title;
-  std::string subtitle;
+  std::string title, subtitle;
 };
 
 std::string cluster_text(const Table& root) {
@@ -102,9 +101,9 @@ class Kinds {
   std::vector<OpId> list_;
 };
 
-template <class Range, class Project>
+template <class Range, class Project = std::identity>
 void write_list(JsonWriter& json, std::string_view name, const Range& range,
-                const Project& project) {
+                const Project& project = {}) {
   json.key(name).begin_array();
   for (const auto& item : range) json.value(project(item));
   json.end_array();
@@ -146,7 +145,7 @@ void write_tracks(JsonWriter& json, const Run& run, const Clock& clock, std::siz
   }
   json.end_array();
   kinds.write(json);
-  write_list(json, "names", run.graph.names(), [](const std::string& name) { return name; });
+  write_list(json, "names", run.graph.names());
 }
 
 // When the first rank was forward, backward ...: [phase, begin, end], from its busiest stream.
@@ -183,18 +182,13 @@ void write_phases(JsonWriter& json, const Run& run, const Clock& clock) {
 void write_breakdown(JsonWriter& json, const Run& run) {
   const Breakdown breakdown = break_down(run.graph, run.trace, 0);
   json.key("breakdown").begin_array();
+  const auto write_row = [&](std::string_view cause, Seconds exposed, Seconds hidden) {
+    json.begin_object().member("cause", cause).member("exposed", exposed.value);
+    json.member("hidden", hidden.value).end_object();
+  };
   for (const BreakdownRow& row : breakdown.rows)
-    json.begin_object()
-        .member("cause", to_text(row.cause))
-        .member("exposed", row.exposed.value)
-        .member("hidden", row.hidden.value)
-        .end_object();
-  if (breakdown.idle.value > 1e-9 * run.trace.makespan.value)
-    json.begin_object()
-        .member("cause", "idle")
-        .member("exposed", breakdown.idle.value)
-        .member("hidden", 0)
-        .end_object();
+    write_row(to_text(row.cause), row.exposed, row.hidden);
+  if (breakdown.idle.value > 1e-9 * run.trace.makespan.value) write_row("idle", breakdown.idle, {});
   json.end_array();
 }
 
@@ -222,7 +216,7 @@ void write_memory(JsonWriter& json, const Run& run, const Clock& clock) {
   json.member("peak", held).member("peak_time", peak.time);
   json.member("peak_at", fmt::format("{}, in {}", peak.name, peak.phase));
   write_list(json, "times", curves.times, [&](double time) { return clock.ticks(time); });
-  write_list(json, "classes", curves.classes, [](const std::string& name) { return name; });
+  write_list(json, "classes", curves.classes);
   json.key("levels").begin_array();  // in MB
   for (const auto& level : curves.levels) {
     json.begin_array();
@@ -274,11 +268,11 @@ void write_step(JsonWriter& json, const PageStep& step, std::size_t most_spans) 
   json.begin_object().member("label", step.label).member("title", heading.title);
   json.member("subtitle", heading.subtitle).member("step_time", run.trace.makespan.value);
   json.member("taken", step.taken);
-  write_list(json, "missing", step.missing, [](const std::string& each) { return each; });
+  write_list(json, "missing", step.missing);
   json.key("summary").begin_object();
   for (const Scalar& scalar : run.summary) json.member(scalar.name, scalar.value);
   json.end_object();
-  write_list(json, "alike", run.lane_sizes, [](std::uint32_t size) { return size; });
+  write_list(json, "alike", run.lane_sizes);
   write_breakdown(json, run);
   write_tracks(json, run, clock, most_spans);
   write_phases(json, run, clock);

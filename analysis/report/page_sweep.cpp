@@ -2,7 +2,6 @@
 
 #include "analysis/report/page.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
-#include "analysis/studies/sweep/sweep_reading.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

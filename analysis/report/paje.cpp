@@ -8,21 +8,21 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "analysis/report/arrows.hpp"
 #include "analysis/report/link_use.hpp"
+#include "analysis/report/page.hpp"
 
 namespace stepsim {
 namespace {
 
 constexpr std::size_t most_points = 4000;  // of one variable, as of a counter in trace_events.cpp
 
-// These events of the format are used, by their numbers in the file, with the names of fields that
-// PajeNG's PajeDefinitions.cc knows. It takes others for a user's own.
+// These events of the format are used, by their numbers in the file, which paje_events.txt begins
+// with: it names their fields as PajeNG's PajeDefinitions.cc knows them, and others as a user's
+// own.
 enum class PajeEvent : std::uint8_t {
   define_container,
   define_state,
@@ -37,68 +37,6 @@ enum class PajeEvent : std::uint8_t {
   start_link,
   end_link,
 };
-struct PajeField {
-  std::string_view name, type;
-};
-struct PajeDefinition {
-  std::string_view name;
-  std::span<const PajeField> fields;
-};
-constexpr std::array type_fields{PajeField{"Alias", "string"}, PajeField{"Type", "string"},
-                                 PajeField{"Name", "string"}};
-constexpr std::array link_type_fields{PajeField{"Alias", "string"}, PajeField{"Type", "string"},
-                                      PajeField{"StartContainerType", "string"},
-                                      PajeField{"EndContainerType", "string"},
-                                      PajeField{"Name", "string"}};
-constexpr std::array create_fields{PajeField{"Time", "date"}, PajeField{"Alias", "string"},
-                                   PajeField{"Type", "string"}, PajeField{"Container", "string"},
-                                   PajeField{"Name", "string"}};
-constexpr std::array destroy_fields{PajeField{"Time", "date"}, PajeField{"Type", "string"},
-                                    PajeField{"Name", "string"}};
-constexpr std::array variable_fields{PajeField{"Time", "date"}, PajeField{"Type", "string"},
-                                     PajeField{"Container", "string"},
-                                     PajeField{"Value", "double"}};
-constexpr std::array push_fields{PajeField{"Time", "date"},        PajeField{"Type", "string"},
-                                 PajeField{"Container", "string"}, PajeField{"Value", "string"},
-                                 PajeField{"Kind", "string"},      PajeField{"Cause", "string"},
-                                 PajeField{"Phase", "string"},     PajeField{"Operations", "int"},
-                                 PajeField{"Layer", "int"},        PajeField{"MicroBatch", "int"},
-                                 PajeField{"Bytes", "double"}};
-constexpr std::array pop_fields{PajeField{"Time", "date"}, PajeField{"Type", "string"},
-                                PajeField{"Container", "string"}};
-constexpr std::array start_fields{PajeField{"Time", "date"},
-                                  PajeField{"Type", "string"},
-                                  PajeField{"Container", "string"},
-                                  PajeField{"Value", "string"},
-                                  PajeField{"StartContainer", "string"},
-                                  PajeField{"Key", "string"}};
-constexpr std::array end_fields{PajeField{"Time", "date"},           PajeField{"Type", "string"},
-                                PajeField{"Container", "string"},    PajeField{"Value", "string"},
-                                PajeField{"EndContainer", "string"}, PajeField{"Key", "string"}};
-constexpr std::array definitions{PajeDefinition{"PajeDefineContainerType", type_fields},
-                                 PajeDefinition{"PajeDefineStateType", type_fields},
-                                 PajeDefinition{"PajeDefineVariableType", type_fields},
-                                 PajeDefinition{"PajeDefineLinkType", link_type_fields},
-                                 PajeDefinition{"PajeDefineEntityValue", type_fields},
-                                 PajeDefinition{"PajeCreateContainer", create_fields},
-                                 PajeDefinition{"PajeDestroyContainer", destroy_fields},
-                                 PajeDefinition{"PajeSetVariable", variable_fields},
-                                 PajeDefinition{"PajePushState", push_fields},
-                                 PajeDefinition{"PajePopState", pop_fields},
-                                 PajeDefinition{"PajeStartLink", start_fields},
-                                 PajeDefinition{"PajeEndLink", end_fields}};
-
-std::string header() {
-  std::string text;
-  for (std::size_t i = 0; i < definitions.size(); ++i) {
-    text += fmt::format("%EventDef {} {}\n", definitions[i].name, i);
-    for (const PajeField& field : definitions[i].fields)
-      text += fmt::format("%  {} {}\n", field.name, field.type);
-    text += "%EndEventDef\n";
-  }
-  return text;
-}
-
 // The format knows no escapes: a text ends at the next quotation mark, and a line at its end.
 std::string quoted(std::string_view text) {
   std::string all = "\"";
@@ -233,7 +171,7 @@ class PajeWriter {
     for (Rank rank = 0; rank < run_.platform.devices.size(); ++rank) write_memory(rank);
     for (const LinkCurve& curve : links_) write_link(curve);
     destroy_containers();
-    return header() + head_ + lines_.take();
+    return std::string(page_asset("paje_events.txt")) + head_ + lines_.take();
   }
 
  private:

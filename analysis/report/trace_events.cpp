@@ -7,11 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/report/arrows.hpp"
 #include "analysis/report/link_use.hpp"
 #include "analysis/report/tracks.hpp"
 #include "sim/base/json.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {

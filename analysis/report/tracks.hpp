@@ -19,8 +19,7 @@ struct CauseShare {
 
 // A span is one operation, or several that follow each other.
 struct Span {
-  double start = 0;
-  double finish = 0;
+  double start = 0, finish = 0;
   std::uint32_t count = 1;
   OpId longest{};             // of its operations
   std::uint32_t first_share;  // of its track's list

@@ -20,7 +20,6 @@
 #include "cli/command.hpp"
 #include "cli/front_options.hpp"
 #include "cli/mcp/protocol.hpp"
-#include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/screen.hpp"
 #include "cli/serve/child.hpp"

@@ -10,7 +10,6 @@
 
 #include "cli/result_kinds.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"

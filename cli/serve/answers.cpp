@@ -4,7 +4,6 @@
 
 #include <deque>
 
-#include "analysis/report/page.hpp"
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "cli/explain_output.hpp"
 #include "cli/run_output.hpp"
@@ -19,7 +18,6 @@
 #include "scenarios/read/defaults.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"

@@ -11,7 +11,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <fstream>
 #include <system_error>
 #include <vector>

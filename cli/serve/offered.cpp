@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "cli/tools.hpp"
 #include "scenarios/foreign/door/opened_source.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 

@@ -11,9 +11,7 @@
 #include "cli/serve/answers.hpp"
 #include "cli/serve/offered.hpp"
 #include "cli/tools.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/record.hpp"
 
 namespace stepsim {
 namespace {

@@ -15,10 +15,8 @@
 #include "cli/serve/offered.hpp"
 #include "cli/serve/server.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/process/worker.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {

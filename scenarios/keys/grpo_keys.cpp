@@ -308,22 +308,11 @@ constexpr std::array switches{
 constexpr Block<Strategy> switch_block{
     "", "DeepSpeed's switches, which may stand in the strategy block as well", switches};
 
-constexpr std::array<std::string_view, 16> without_effect{"temperature",
-                                                          "truncated_importance_sampling_ratio_cap",
-                                                          "beta",
-                                                          "backend_timeout",
-                                                          "local_eval_every",
-                                                          "save_freq",
-                                                          "checkpoint_state_freq",
-                                                          "mask_truncated_completions",
-                                                          "no_resampling_pass_rate",
-                                                          "attn_implementation",
-                                                          "learning_rate",
-                                                          "seed",
-                                                          "per_device_train_batch_size",
-                                                          "vllm_top_p",
-                                                          "clip_lower",
-                                                          "clip_higher"};
+constexpr auto without_effect = std::to_array<std::string_view>(
+    {"temperature", "truncated_importance_sampling_ratio_cap", "beta", "backend_timeout",
+     "local_eval_every", "save_freq", "checkpoint_state_freq", "mask_truncated_completions",
+     "no_resampling_pass_rate", "attn_implementation", "learning_rate", "seed",
+     "per_device_train_batch_size", "vllm_top_p", "clip_lower", "clip_higher"});
 
 }  // namespace
 

@@ -102,53 +102,44 @@ constexpr Key<Observation> band() {
 
 constexpr std::array verdicts{std::string_view("fits"), std::string_view("oom")};
 
-constexpr std::array seen_keys{
-    figure<Metric::step_time>(),
-    figure<Metric::wall>(),
-    figure<Metric::epoch_time>(),
-    figure<Metric::iterations_per_second>(),
-    figure<Metric::tokens_per_second_per_gpu>(),
-    figure<Metric::memory>(),
-    figure<Metric::state_memory>(),
-    figure<Metric::training_time>(),
-    figure<Metric::sync_time>(),
-    figure<Metric::energy>(),
-    figure<Metric::job_energy>(),
-    Key<Observation>{
-        .facts = {.name = "memory_counts", .kind = KeyKind::word, .words = memory_kind_names},
-        .read =
-            [](const Table& table, const KeyFacts& facts, Observation& seen) {
-              if (!table.has(facts.name)) return;
-              seen.memory_counts = static_cast<MemoryKind>(detail::word_index(table, facts, 0));
-              if (!seen.of(Metric::memory)) table.problem(facts.name, "of which memory?");
-            }},
-    Key<Observation>{.facts = {.name = "verdict", .kind = KeyKind::word, .words = verdicts},
-                     .read =
-                         [](const Table& table, const KeyFacts& facts, Observation& seen) {
-                           if (table.has(facts.name))
-                             seen.fits = detail::word_index(table, facts, 1) == 0;
-                         }},
-    Key<Observation>{.facts = {.name = "source", .required = true},
-                     .read = [](const Table& table, const KeyFacts& facts,
-                                Observation& seen) { seen.source = table.text(facts.name); }},
-    Key<Observation>{.facts = {.name = "note"},
-                     .read = [](const Table& table, const KeyFacts& facts,
-                                Observation& seen) { seen.note = table.text_or(facts.name, ""); }},
-};
+// Each metric has a figure and a band of its own, in the order of the enumeration.
+template <std::size_t... M>
+constexpr std::array<Key<Observation>, sizeof...(M)> figures(std::index_sequence<M...>) {
+  return {figure<static_cast<Metric>(M)>()...};
+}
+template <std::size_t... M>
+constexpr std::array<Key<Observation>, sizeof...(M)> bands(std::index_sequence<M...>) {
+  return {band<static_cast<Metric>(M)>()...};
+}
+constexpr std::make_index_sequence<metric_specs.size()> all_metrics{};
 
-constexpr std::array band_keys{
-    band<Metric::step_time>(),
-    band<Metric::wall>(),
-    band<Metric::epoch_time>(),
-    band<Metric::iterations_per_second>(),
-    band<Metric::tokens_per_second_per_gpu>(),
-    band<Metric::memory>(),
-    band<Metric::state_memory>(),
-    band<Metric::training_time>(),
-    band<Metric::sync_time>(),
-    band<Metric::energy>(),
-    band<Metric::job_energy>(),
-};
+constexpr std::array seen_keys = joined_keys(
+    figures(all_metrics),
+    std::array{
+        Key<Observation>{
+            .facts = {.name = "memory_counts", .kind = KeyKind::word, .words = memory_kind_names},
+            .read =
+                [](const Table& table, const KeyFacts& facts, Observation& seen) {
+                  if (!table.has(facts.name)) return;
+                  seen.memory_counts = static_cast<MemoryKind>(detail::word_index(table, facts, 0));
+                  if (!seen.of(Metric::memory)) table.problem(facts.name, "of which memory?");
+                }},
+        Key<Observation>{.facts = {.name = "verdict", .kind = KeyKind::word, .words = verdicts},
+                         .read =
+                             [](const Table& table, const KeyFacts& facts, Observation& seen) {
+                               if (table.has(facts.name))
+                                 seen.fits = detail::word_index(table, facts, 1) == 0;
+                             }},
+        Key<Observation>{.facts = {.name = "source", .required = true},
+                         .read = [](const Table& table, const KeyFacts& facts,
+                                    Observation& seen) { seen.source = table.text(facts.name); }},
+        Key<Observation>{
+            .facts = {.name = "note"},
+            .read = [](const Table& table, const KeyFacts& facts,
+                       Observation& seen) { seen.note = table.text_or(facts.name, ""); }},
+    });
+
+constexpr std::array band_keys = bands(all_metrics);
 
 constexpr std::array observation_tables{
     Block<Observation>{"", "", seen_keys},

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <stdexcept>
-#include <string_view>
 
 #include "scenarios/keys/key_tables.hpp"
 #include "sim/base/config.hpp"
@@ -181,6 +180,36 @@ struct TemplateWriter {
   }
 };
 
+struct Grouping {
+  std::vector<KeyGroup> groups;
+
+  void begin(std::string block, std::string_view sentence) {
+    groups.push_back({std::move(block), sentence, {}});
+  }
+
+  template <class Subject>
+  void keys(std::span<const Key<Subject>> list, const std::string& block) {
+    for (const Key<Subject>& key : list) {
+      const KeyFacts& facts = key.facts;
+      const KeyTexts& texts = key_texts(block, facts.name);
+      groups.back().rows.push_back(
+          {facts.name, kind_names[static_cast<std::size_t>(facts.kind)], texts.sentence,
+           allowed_of(facts), facts.required ? "required" : default_of(key, texts), facts.words});
+    }
+  }
+
+  // A block without a name and a sentence goes on where the one before it ends.
+  template <class Subject>
+  void blocks(std::string_view name, std::span<const Block<Subject>> list) {
+    for (const Block<Subject>& block : list) {
+      const std::string full =
+          block.name.empty() ? std::string(name) : fmt::format("{}.{}", name, block.name);
+      if (groups.back().block != full || !block.sentence.empty()) begin(full, block.sentence);
+      keys(block.keys, block_of(name, block.name));
+    }
+  }
+};
+
 }  // namespace
 
 std::string template_text(Method method) {
@@ -215,40 +244,6 @@ std::string template_text(Method method) {
       "estimated:\n  wall: 4 h\n  source: the back of an envelope\n";
   return writer.text;
 }
-
-namespace {
-
-struct Grouping {
-  std::vector<KeyGroup> groups;
-
-  void begin(std::string block, std::string_view sentence) {
-    groups.push_back({std::move(block), sentence, {}});
-  }
-
-  template <class Subject>
-  void keys(std::span<const Key<Subject>> list, const std::string& block) {
-    for (const Key<Subject>& key : list) {
-      const KeyFacts& facts = key.facts;
-      const KeyTexts& texts = key_texts(block, facts.name);
-      groups.back().rows.push_back(
-          {facts.name, kind_names[static_cast<std::size_t>(facts.kind)], texts.sentence,
-           allowed_of(facts), facts.required ? "required" : default_of(key, texts), facts.words});
-    }
-  }
-
-  // A block without a name and a sentence goes on where the one before it ends.
-  template <class Subject>
-  void blocks(std::string_view name, std::span<const Block<Subject>> list) {
-    for (const Block<Subject>& block : list) {
-      const std::string full =
-          block.name.empty() ? std::string(name) : fmt::format("{}.{}", name, block.name);
-      if (groups.back().block != full || !block.sentence.empty()) begin(full, block.sentence);
-      keys(block.keys, block_of(name, block.name));
-    }
-  }
-};
-
-}  // namespace
 
 const KeyTexts& key_texts(std::string_view block, std::string_view key) {
   static const TextsOfKeys all = read_texts();  // of what is compiled in

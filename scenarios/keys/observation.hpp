@@ -49,8 +49,7 @@ constexpr const MetricSpec& spec_of(Metric metric) {
 
 // One figure has equal ends.
 struct Range {
-  double low = 0;
-  double high = 0;
+  double low = 0, high = 0;
 };
 
 // Returns the part of `value` that no value inside the range explains, over the nearer end; signed.
@@ -61,8 +60,7 @@ struct Observation {
   std::optional<MemoryKind> memory_counts;                        // what `memory` counts, if known
   std::array<std::optional<double>, metric_specs.size()> bands;   // [Metric]: error that is allowed
   std::optional<bool> fits;                                       // the verdict, where it is stated
-  std::string source;
-  std::string note;
+  std::string source, note;
 
   const std::optional<Range>& of(Metric metric) const {
     return figures[static_cast<std::size_t>(metric)];

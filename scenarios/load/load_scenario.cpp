@@ -17,7 +17,6 @@
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/run_file.hpp"
-#include "topology/catalog.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {

@@ -12,7 +12,6 @@
 #include "sim/base/lists.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
-#include "workloads/strategy/defaults.hpp"
 
 namespace stepsim {
 namespace {

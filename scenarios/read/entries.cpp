@@ -15,7 +15,6 @@
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 #include "topology/called.hpp"
-#include "topology/catalog.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"

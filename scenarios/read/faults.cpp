@@ -127,6 +127,26 @@ void read_events(const Table& table, Cluster& cluster) {
   for (const Table& entry : table.tables("events")) add_event(entry, links, cluster);
 }
 
+// Reads "x0.5".
+std::optional<double> factor_of(const std::string& value) {
+  if (value.size() < 2 || value.front() != 'x' || !is_digit(value[1])) return std::nullopt;
+  const auto parsed = parse_quantity(value.substr(1));
+  if (!parsed || parsed->dimension != Dimension::ratio || !(parsed->value > 0)) return std::nullopt;
+  return parsed->value;
+}
+
+std::vector<Setting> read_level(const Table& table) {
+  std::vector<Setting> level;
+  for (const std::string& key : table.keys()) {
+    level.emplace_back(key, table.one_line(key));
+    if (names_constant(key) && !factor_of(level.back().second))
+      table.problem(key, fmt::format("expected a factor of the constant such as x0.5, found \"{}\"",
+                                     level.back().second));
+  }
+  if (level.empty()) table.problem("", "sets nothing");
+  return level;
+}
+
 }  // namespace
 
 bool asks_for_faults(const Table& cluster) {
@@ -149,30 +169,6 @@ void read_faults(const Table& table, const Variation& variation, Scenario& scena
   if (trains && table.has("slow_links")) slow_links(table, cluster);
   if (trains && table.has("events")) read_events(table, cluster);
 }
-
-namespace {
-
-// Reads "x0.5".
-std::optional<double> factor_of(const std::string& value) {
-  if (value.size() < 2 || value.front() != 'x' || !is_digit(value[1])) return std::nullopt;
-  const auto parsed = parse_quantity(value.substr(1));
-  if (!parsed || parsed->dimension != Dimension::ratio || !(parsed->value > 0)) return std::nullopt;
-  return parsed->value;
-}
-
-std::vector<Setting> read_level(const Table& table) {
-  std::vector<Setting> level;
-  for (const std::string& key : table.keys()) {
-    level.emplace_back(key, table.one_line(key));
-    if (names_constant(key) && !factor_of(level.back().second))
-      table.problem(key, fmt::format("expected a factor of the constant such as x0.5, found \"{}\"",
-                                     level.back().second));
-  }
-  if (level.empty()) table.problem("", "sets nothing");
-  return level;
-}
-
-}  // namespace
 
 FaultKind parse_fault_kind(std::string_view text, const std::string& file,
                            const std::string& name) {

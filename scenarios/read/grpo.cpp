@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <ranges>
 
 #include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/entries.hpp"
@@ -133,6 +132,19 @@ void check_lengths(const Table& job, const Scenario& scenario) {
                             grpo.model_length(), scenario.model.name, longest));
 }
 
+// Below 1 it is a share of all GPUs.
+std::uint32_t gpus_said(const Table& job, std::string_view key, const Cluster& cluster) {
+  const double all = cluster.ranks(), said = job.number_or(key, 0, 0, 1 << 20);
+  const double count = said < 1 ? said * all : said;
+  if (count != std::floor(count) || count > all) {
+    job.problem(key, fmt::format("{:g} of {:.0f} GPUs: expected whole ones, or a share that makes "
+                                 "whole ones",
+                                 count, all));
+    return 0;
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
 }  // namespace
 
 void take_length_file(Document& document) {
@@ -200,23 +212,6 @@ void lay_switches(Document& scenario) {
     scenario.underlay(laid, fmt::format("job.{}", each.facts.name));
   }
 }
-
-namespace {
-
-// Below 1 it is a share of all GPUs.
-std::uint32_t gpus_said(const Table& job, std::string_view key, const Cluster& cluster) {
-  const double all = cluster.ranks(), said = job.number_or(key, 0, 0, 1 << 20);
-  const double count = said < 1 ? said * all : said;
-  if (count != std::floor(count) || count > all) {
-    job.problem(key, fmt::format("{:g} of {:.0f} GPUs: expected whole ones, or a share that makes "
-                                 "whole ones",
-                                 count, all));
-    return 0;
-  }
-  return static_cast<std::uint32_t>(count);
-}
-
-}  // namespace
 
 void place_learners(const Table& job, const Cluster& cluster, Grpo& grpo) {
   const std::uint32_t nodes = cluster.nodes;

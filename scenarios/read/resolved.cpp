@@ -127,6 +127,30 @@ struct Sayings {
   }
 };
 
+// Returns whether the scenario says the key in its own place, beside another key that decides on
+// it.
+bool said_itself(const Scenario& scenario, const ResolvedKey& key) {
+  const auto itself = [&](const SaidKey& said) {
+    return said.path == key.path() && !said.origin.source.starts_with("job.");
+  };
+  return std::ranges::any_of(scenario.said, itself);
+}
+
+// Titles and what was observed do not change what is predicted. What DeepSpeed's file may not
+// change shows in the keys themselves, and constants have a table of their own.
+bool changes_runs(const ResolvedKey& key) {
+  if (key.facts->name == "deepspeed_except" || key.facts->name == "constants") return false;
+  if (key.block.empty())
+    return key.facts->name != "name" && key.facts->name != "note" && key.facts->name != "family";
+  return !key.block.starts_with("measured") && !key.block.starts_with("estimated");
+}
+
+std::vector<ResolvedKey> keys_of(const Scenario& scenario) {
+  std::vector<ResolvedKey> keys = resolved_keys(scenario);
+  std::erase_if(keys, [](const ResolvedKey& key) { return !changes_runs(key); });
+  return keys;
+}
+
 }  // namespace
 
 std::string ResolvedKey::path() const {
@@ -182,19 +206,6 @@ std::string unknown_yaml(const Scenario& scenario, const std::string& path) {
                      to_text(c.grade), yaml_quoted(c.source));
 }
 
-namespace {
-
-// Returns whether the scenario says the key in its own place, beside another key that decides on
-// it.
-bool said_itself(const Scenario& scenario, const ResolvedKey& key) {
-  const auto itself = [&](const SaidKey& said) {
-    return said.path == key.path() && !said.origin.source.starts_with("job.");
-  };
-  return std::ranges::any_of(scenario.said, itself);
-}
-
-}  // namespace
-
 std::string scenario_yaml(const Scenario& scenario) {
   std::string text, open;
   for (const ResolvedKey& key : resolved_keys(scenario)) {
@@ -243,25 +254,6 @@ std::vector<SaidKey> said_keys(const Table& root, bool grpo) {
     all.add(root, name, observation_blocks());
   return std::move(all.said);
 }
-
-namespace {
-
-// Titles and what was observed do not change what is predicted. What DeepSpeed's file may not
-// change shows in the keys themselves, and constants have a table of their own.
-bool changes_runs(const ResolvedKey& key) {
-  if (key.facts->name == "deepspeed_except" || key.facts->name == "constants") return false;
-  if (key.block.empty())
-    return key.facts->name != "name" && key.facts->name != "note" && key.facts->name != "family";
-  return !key.block.starts_with("measured") && !key.block.starts_with("estimated");
-}
-
-std::vector<ResolvedKey> keys_of(const Scenario& scenario) {
-  std::vector<ResolvedKey> keys = resolved_keys(scenario);
-  std::erase_if(keys, [](const ResolvedKey& key) { return !changes_runs(key); });
-  return keys;
-}
-
-}  // namespace
 
 std::vector<KeyPair> differing_keys(const Scenario& a, const Scenario& b) {
   std::vector<KeyPair> pairs;

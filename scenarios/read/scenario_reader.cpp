@@ -9,7 +9,6 @@
 
 #include "scenarios/foreign/deepspeed/deepspeed.hpp"
 #include "scenarios/keys/key_tables.hpp"
-#include "scenarios/read/constants.hpp"
 #include "scenarios/read/defaults.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/grpo.hpp"
@@ -21,7 +20,6 @@
 #include "scenarios/rules/rules.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
-#include "topology/catalog.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/program/used_operators.hpp"
 #include "workloads/strategy/mesh.hpp"
@@ -31,10 +29,9 @@ namespace stepsim {
 namespace {
 
 std::vector<std::string> names_of(std::span<const UpdateKernels> kernels) {
-  std::vector<std::string> names;
-  for (const UpdateKernels each : kernels)
-    names.emplace_back(update_kernels_names[static_cast<std::size_t>(each)]);
-  return names;
+  return texts_of(kernels, [](UpdateKernels each) {
+    return update_kernels_names[static_cast<std::size_t>(each)];
+  });
 }
 
 // A micro-batch of GRPO holds many responses, whose own lengths are looked at elsewhere.

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "sim/base/lists.hpp"
 #include "topology/called.hpp"
 
 namespace stepsim {

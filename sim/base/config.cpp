@@ -4,12 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <optional>
 
-#include "sim/base/config_tree.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/toml_tree.hpp"
@@ -216,6 +212,74 @@ void list_taken(const Notes& notes, const Node& node, const std::string& path,
   }
 }
 
+using ReplaceText = std::function<std::string(const std::string&, const std::string&)>;
+
+void replace_texts_in(Node& node, const std::string& path, const ReplaceText& replace) {
+  for (Entry& entry : node.entries)
+    replace_texts_in(entry.value, path.empty() ? entry.key : fmt::format("{}.{}", path, entry.key),
+                     replace);
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    replace_texts_in(node.items[i], fmt::format("{}[{}]", path, i), replace);
+  if (node.shape != Shape::scalar) return;
+  std::string text = replace(path, node.scalar);
+  if (text == node.scalar) return;
+  node.quoted = false;
+  if (text.empty() || text == "null") node.shape = Shape::nothing;
+  node.scalar = node.shape == Shape::nothing ? "" : std::move(text);
+}
+
+// The tree of a sound text depends on nothing but the text, and the catalogue's files are read
+// again for every scenario of a study: taking one apart costs fifty times a copy of its tree. A
+// caller of very many other texts, as a server is, begins anew.
+constexpr std::size_t most_kept_text = 256u << 10, most_kept_together = 16u << 20;
+struct KnownTrees {
+  std::map<std::string, Node, std::less<>> by_text;
+  std::size_t size = 0;  // of all texts
+
+  void keep(std::string_view text, const Node& tree) {
+    if (text.size() > most_kept_text) return;
+    if (size + text.size() > most_kept_together) *this = {};
+    size += text.size();
+    by_text.emplace(text, tree);
+  }
+};
+KnownTrees& known_trees() {
+  static KnownTrees trees;
+  return trees;
+}
+
+// The parser would read this as text, and say strange words about it.
+void refuse_wide_letters(std::string_view text, const std::string& file) {
+  for (const std::string_view mark : {"\xff\xfe", "\xfe\xff"})
+    if (text.starts_with(mark))
+      throw UserError({{file, 0, "", "is UTF-16 or UTF-32: expected UTF-8"}});
+}
+
+Node tree_of(std::string_view text, Notes& notes) {
+  const auto& known_texts = known_trees().by_text;
+  if (const auto known = known_texts.find(text); known != known_texts.end()) return known->second;
+  refuse_wide_letters(text, notes.file);
+  Node tree = detail::parse_yaml(text, notes.file, notes);
+  if (tree.shape != Shape::mapping)
+    throw UserError({{notes.file, 0, "", "expected a mapping of keys to values"}});
+  if (notes.problems.empty()) known_trees().keep(text, tree);
+  return tree;
+}
+
+// The text to the end of what the key says, a file of its own; the whole text where no line begins
+// with the key.
+std::string_view up_to_key(std::string_view text, std::string_view key) {
+  constexpr std::string_view goes_on = " \t\r\n#";  // a line of the same value, or of none
+  bool found = false;
+  for (std::size_t line = 0; line < text.size();) {
+    if (found && goes_on.find(text[line]) == std::string_view::npos) return text.substr(0, line);
+    const std::string_view rest = text.substr(line);
+    found = found || (rest.starts_with(key) && rest.substr(key.size()).starts_with(':'));
+    line = std::min(text.find('\n', line), text.size() - 1) + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 Document::Document(std::unique_ptr<Notes> notes) : notes_(std::move(notes)) {}
@@ -270,26 +334,6 @@ void Document::set(std::span<const std::string> keys, std::string_view value) {
   *at = std::move(made);
   at->line = line;
 }
-
-namespace {
-
-using ReplaceText = std::function<std::string(const std::string&, const std::string&)>;
-
-void replace_texts_in(Node& node, const std::string& path, const ReplaceText& replace) {
-  for (Entry& entry : node.entries)
-    replace_texts_in(entry.value, path.empty() ? entry.key : fmt::format("{}.{}", path, entry.key),
-                     replace);
-  for (std::size_t i = 0; i < node.items.size(); ++i)
-    replace_texts_in(node.items[i], fmt::format("{}[{}]", path, i), replace);
-  if (node.shape != Shape::scalar) return;
-  std::string text = replace(path, node.scalar);
-  if (text == node.scalar) return;
-  node.quoted = false;
-  if (text.empty() || text == "null") node.shape = Shape::nothing;
-  node.scalar = node.shape == Shape::nothing ? "" : std::move(text);
-}
-
-}  // namespace
 
 void Document::replace_texts(const ReplaceText& replace) {
   replace_texts_in(notes_->root, "", replace);
@@ -376,62 +420,6 @@ std::string Document::canonical() const {
   write(notes_->root, 0, text);
   return text;
 }
-
-namespace {
-
-// The tree of a sound text depends on nothing but the text, and the catalogue's files are read
-// again for every scenario of a study: taking one apart costs fifty times a copy of its tree. A
-// caller of very many other texts, as a server is, begins anew.
-constexpr std::size_t most_kept_text = 256u << 10, most_kept_together = 16u << 20;
-struct KnownTrees {
-  std::map<std::string, Node, std::less<>> by_text;
-  std::size_t size = 0;  // of all texts
-
-  void keep(std::string_view text, const Node& tree) {
-    if (text.size() > most_kept_text) return;
-    if (size + text.size() > most_kept_together) *this = {};
-    size += text.size();
-    by_text.emplace(text, tree);
-  }
-};
-KnownTrees& known_trees() {
-  static KnownTrees trees;
-  return trees;
-}
-
-// The parser would read this as text, and say strange words about it.
-void refuse_wide_letters(std::string_view text, const std::string& file) {
-  for (const std::string_view mark : {"\xff\xfe", "\xfe\xff"})
-    if (text.starts_with(mark))
-      throw UserError({{file, 0, "", "is UTF-16 or UTF-32: expected UTF-8"}});
-}
-
-Node tree_of(std::string_view text, Notes& notes) {
-  const auto& known_texts = known_trees().by_text;
-  if (const auto known = known_texts.find(text); known != known_texts.end()) return known->second;
-  refuse_wide_letters(text, notes.file);
-  Node tree = detail::parse_yaml(text, notes.file, notes);
-  if (tree.shape != Shape::mapping)
-    throw UserError({{notes.file, 0, "", "expected a mapping of keys to values"}});
-  if (notes.problems.empty()) known_trees().keep(text, tree);
-  return tree;
-}
-
-// The text to the end of what the key says, a file of its own; the whole text where no line begins
-// with the key.
-std::string_view up_to_key(std::string_view text, std::string_view key) {
-  constexpr std::string_view goes_on = " \t\r\n#";  // a line of the same value, or of none
-  bool found = false;
-  for (std::size_t line = 0; line < text.size();) {
-    if (found && goes_on.find(text[line]) == std::string_view::npos) return text.substr(0, line);
-    const std::string_view rest = text.substr(line);
-    found = found || (rest.starts_with(key) && rest.substr(key.size()).starts_with(':'));
-    line = std::min(text.find('\n', line), text.size() - 1) + 1;
-  }
-  return text;
-}
-
-}  // namespace
 
 Document parse_document(std::string_view text, std::string_view file) {
   auto notes = std::make_unique<Notes>();

@@ -15,8 +15,7 @@ enum class Grade { measured, fitted, derived, vendor, datasheet, guess, given };
 
 struct GradeName {
   Grade grade;
-  std::string_view name;
-  std::string_view meaning;
+  std::string_view name, meaning;
 };
 inline constexpr std::array grade_names{
     GradeName{Grade::measured, "measured", "somebody measured it and published the figure"},
@@ -31,9 +30,7 @@ std::string_view to_text(Grade grade);
 
 template <class Q>
 struct Constant {
-  Q value;
-  Q low;
-  Q high;
+  Q value, low, high;
   Grade grade = Grade::guess;
   std::string source;
 
@@ -46,9 +43,7 @@ struct Constant {
 struct NamedConstant {
   std::string name;  // "gpu.memory.stream"
   Dimension dimension{};
-  double value{};
-  double low{};
-  double high{};
+  double value{}, low{}, high{};
   Grade grade = Grade::guess;
   std::string source;
   bool whole = false;                // counts something

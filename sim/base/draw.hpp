@@ -43,8 +43,7 @@ struct WeightedDraws {
 // slice of its range once, in an order of its own.
 struct Draw {
   std::uint64_t seed = 1;
-  std::uint32_t sample = 0;
-  std::uint32_t of = 1;
+  std::uint32_t sample = 0, of = 1;
   // One of these is taken instead, each as often as it counts.
   std::shared_ptr<const WeightedDraws> after{};
   bool centre = false;  // the middle of `after`, and no draw

@@ -20,8 +20,7 @@ enum class Fault : std::uint8_t { form, rule };
 struct Problem {
   std::string file{};
   int line = 0;  // 0: the problem has no line
-  std::string key{};
-  std::string message{};
+  std::string key{}, message{};
   Fault fault = Fault::form;
 
   static auto fields(auto& self) {

@@ -47,8 +47,7 @@ class JsonWriter {
 
   std::string text_;
   std::vector<bool> first_{true};
-  bool after_key_ = false;
-  bool compact_ = false;
+  bool after_key_ = false, compact_ = false;
 };
 
 }  // namespace stepsim

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <string>
 
 #include "sim/base/letters.hpp"
 
@@ -67,9 +66,7 @@ constexpr std::array units{
 
 struct DimensionText {
   Dimension dimension;
-  std::string_view described;
-  std::string_view example;
-  std::string_view si;
+  std::string_view described, example, si;
 };
 constexpr std::array dimensions{
     DimensionText{Dimension::seconds, "a time", "25 us", "s"},

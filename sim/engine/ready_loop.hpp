@@ -184,8 +184,7 @@ class ReadyLoop {
   struct Load {
     std::uint32_t computations = 0;
     std::size_t compute_state = 0;
-    bool engines_slow = false;
-    bool changed = false;
+    bool engines_slow = false, changed = false;
   };
 
   void start(OpId id) {

@@ -142,6 +142,23 @@ std::size_t most_on_node(const Cluster& cluster, std::span<const Rank> group) {
   return ranks;
 }
 
+void add_launch(Pattern& pattern, const Cluster& cluster, bool network) {
+  if (pattern.rounds.empty()) return;
+  pattern.rounds.front().latency += cluster.node.collectives.launch.value;
+  if (network) pattern.rounds.front().latency += cluster.network->collectives.launch.value;
+}
+
+void add_latency(Pattern& pattern, const Cluster& cluster, const Schedule& schedule,
+                 std::string_view protocol) {
+  for (std::size_t i = 0; i < schedule.size(); ++i)
+    pattern.rounds[i].latency = latency(cluster, schedule[i].steps, protocol);
+  add_launch(pattern, cluster, uses_network(schedule));
+}
+
+bool same_steps(const Schedule& a, const Schedule& b) {
+  return std::ranges::equal(a, b, {}, &ScheduleRound::steps, &ScheduleRound::steps);
+}
+
 }  // namespace
 
 std::string_view to_text(Collective kind) {
@@ -200,27 +217,6 @@ Layout lay_out(const Cluster& cluster, std::span<const Rank> group) {
     layout.even = layout.even && node.size() == layout.nodes.front().size();
   return layout;
 }
-
-namespace {
-
-void add_launch(Pattern& pattern, const Cluster& cluster, bool network) {
-  if (pattern.rounds.empty()) return;
-  pattern.rounds.front().latency += cluster.node.collectives.launch.value;
-  if (network) pattern.rounds.front().latency += cluster.network->collectives.launch.value;
-}
-
-void add_latency(Pattern& pattern, const Cluster& cluster, const Schedule& schedule,
-                 std::string_view protocol) {
-  for (std::size_t i = 0; i < schedule.size(); ++i)
-    pattern.rounds[i].latency = latency(cluster, schedule[i].steps, protocol);
-  add_launch(pattern, cluster, uses_network(schedule));
-}
-
-bool same_steps(const Schedule& a, const Schedule& b) {
-  return std::ranges::equal(a, b, {}, &ScheduleRound::steps, &ScheduleRound::steps);
-}
-
-}  // namespace
 
 Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
                      std::string_view name, std::string_view protocol) {

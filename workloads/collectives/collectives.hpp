@@ -44,9 +44,7 @@ struct Leg {
 
 // These steps follow each other and so add up to the latency.
 struct Steps {
-  double node = 0;
-  double network = 0;
-  double in_switch = 0;
+  double node = 0, network = 0, in_switch = 0;
 
   friend bool operator==(const Steps&, const Steps&) = default;
 };
@@ -76,8 +74,7 @@ enum class Detail : std::uint8_t {
 };
 
 struct Algorithm {
-  std::string_view name;
-  std::string_view summary;
+  std::string_view name, summary;
   // Empty when the algorithm does not know the kind or the group does not suit it.
   Schedule (*schedule)(const Cluster&, Collective, std::span<const Rank>, Detail);
 };

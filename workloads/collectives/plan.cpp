@@ -110,6 +110,116 @@ void add_single_rank(CollectivePlan& plan, const Cluster& cluster) {
   plan.candidates.push_back(std::move(candidate));
 }
 
+// Loads say what links have to carry for each byte of an operation, and which is the first of the
+// busiest ones.
+class Loads {
+ public:
+  explicit Loads(const Cluster& cluster)
+      : capacity_(capacities_of(cluster)), load_(link_count(cluster), 0) {}
+
+  void clear() {
+    for (const LinkId link : loaded_) load_[index(link)] = 0;
+    loaded_.clear();
+    slowest = 0;
+  }
+  void add(const Path& path, double wire) {
+    for (const LinkId link : path) add(link, wire);
+  }
+  void add(const Exchange& exchange) {
+    std::unordered_map<std::uint32_t, double> in_place, in_area;  // looked up, never iterated
+    std::unordered_map<std::uint64_t, double> in_both;
+    const auto both = [](const FarEnd& end) {
+      return static_cast<std::uint64_t>(end.place) << 32U | end.area;
+    };
+    for (const FarEnd& end : exchange.ends) {
+      ++in_place[end.place];
+      ++in_area[end.area];
+      ++in_both[both(end)];
+    }
+    const auto all = static_cast<double>(exchange.ends.size());
+    for (const FarEnd& end : exchange.ends) {
+      const double far = all - in_place[end.place];
+      const double further = far - (in_area[end.area] - in_both[both(end)]);
+      add(end.out, far * exchange.wire);
+      if (further > 0) add(end.up, further * exchange.wire);
+      if (further > 0) add(end.down, further * exchange.wire);
+      add(end.in, far * exchange.wire);
+    }
+  }
+
+  double slowest = 0;  // s/B
+  LinkId busiest{};
+
+ private:
+  void add(LinkId link, double wire) {
+    double& sum = load_[index(link)];
+    if (sum == 0) loaded_.push_back(link);
+    sum += wire / capacity_(link).value;
+    // Links in a row are equally busy: the first to get there is named.
+    if (sum > slowest * (1 + 1e-12)) busiest = link;
+    slowest = std::max(slowest, sum);
+  }
+
+  std::function<BytesPerSecond(LinkId)> capacity_;
+  std::vector<double> load_;  // s/B per link
+  std::vector<LinkId> loaded_;
+};
+
+// Returns the cost as that of the whole, but that links in between which are never the busiest are
+// left out.
+Cost cost_of(const Family& folded, const Platform& platform, std::size_t rounds, LinkId busiest) {
+  Cost cost{.fixed = {}, .busiest = busiest};
+  for (std::size_t r = 0; r < rounds; ++r) {
+    std::vector<double> load(platform.links.size(), 0);  // s/B
+    double latency = 0, slowest = 0;
+    for (const Pattern& pattern : folded) {
+      latency = std::max(latency, pattern.rounds[r].latency.value);
+      for (const Flow& flow : pattern.rounds[r].flows)
+        for (const LinkId id : flow.path) {
+          const Link& link = platform.links[index(id)];
+          for (auto left = static_cast<std::int64_t>(link.weight); left > 0; --left)
+            load[index(id)] += flow.wire / link.capacity.value;
+          slowest = std::max(slowest, load[index(id)]);
+        }
+    }
+    cost.fixed.value += latency;
+    cost.per_byte += slowest;
+  }
+  return cost;
+}
+
+// Chooses the quickest one at other rates, with its latencies.
+bool choose_signal(CollectivePlan& plan, Family& folded, const Cluster& to) {
+  Candidate* best = nullptr;
+  Pattern quickest;
+  for (Candidate& each : plan.all_ways) {
+    if (!each.timing.known) return false;
+    Pattern pattern{};
+    retime(pattern, to, each.timing, each.protocol);
+    each.cost = cost_of({pattern}, {}, pattern.rounds.size(), {});
+    if (best != nullptr && each.cost.fixed.value >= best->cost.fixed.value) continue;
+    best = &each;
+    quickest = std::move(pattern);
+  }
+  if (best == nullptr) return false;
+  plan.candidates = {*best};
+  for (Pattern& pattern : folded) {
+    if (best->algorithm != "none")
+      pattern.name = fmt::format("{} {} {}", to_text(plan.kind), best->algorithm, best->protocol);
+    pattern.rounds = quickest.rounds;
+    pattern.occupancy = quickest.occupancy;
+  }
+  return true;
+}
+
+bool sorts_are_known(const Family& family) {
+  for (const Pattern& pattern : family)
+    for (const Round& round : pattern.rounds)
+      for (const Flow& flow : round.flows)
+        if (flow.sort == 0) return false;
+  return true;
+}
+
 }  // namespace
 
 bool spans_nodes(const Cluster& cluster, const Group& group) {
@@ -260,65 +370,6 @@ CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<
   return plan;
 }
 
-namespace {
-
-// Loads say what links have to carry for each byte of an operation, and which is the first of the
-// busiest ones.
-class Loads {
- public:
-  explicit Loads(const Cluster& cluster)
-      : capacity_(capacities_of(cluster)), load_(link_count(cluster), 0) {}
-
-  void clear() {
-    for (const LinkId link : loaded_) load_[index(link)] = 0;
-    loaded_.clear();
-    slowest = 0;
-  }
-  void add(const Path& path, double wire) {
-    for (const LinkId link : path) add(link, wire);
-  }
-  void add(const Exchange& exchange) {
-    std::unordered_map<std::uint32_t, double> in_place, in_area;  // looked up, never iterated
-    std::unordered_map<std::uint64_t, double> in_both;
-    const auto both = [](const FarEnd& end) {
-      return static_cast<std::uint64_t>(end.place) << 32U | end.area;
-    };
-    for (const FarEnd& end : exchange.ends) {
-      ++in_place[end.place];
-      ++in_area[end.area];
-      ++in_both[both(end)];
-    }
-    const auto all = static_cast<double>(exchange.ends.size());
-    for (const FarEnd& end : exchange.ends) {
-      const double far = all - in_place[end.place];
-      const double further = far - (in_area[end.area] - in_both[both(end)]);
-      add(end.out, far * exchange.wire);
-      if (further > 0) add(end.up, further * exchange.wire);
-      if (further > 0) add(end.down, further * exchange.wire);
-      add(end.in, far * exchange.wire);
-    }
-  }
-
-  double slowest = 0;  // s/B
-  LinkId busiest{};
-
- private:
-  void add(LinkId link, double wire) {
-    double& sum = load_[index(link)];
-    if (sum == 0) loaded_.push_back(link);
-    sum += wire / capacity_(link).value;
-    // Links in a row are equally busy: the first to get there is named.
-    if (sum > slowest * (1 + 1e-12)) busiest = link;
-    slowest = std::max(slowest, sum);
-  }
-
-  std::function<BytesPerSecond(LinkId)> capacity_;
-  std::vector<double> load_;  // s/B per link
-  std::vector<LinkId> loaded_;
-};
-
-}  // namespace
-
 Cost cost_of(const Cluster& cluster, const Family& patterns) {
   Cost cost;
   double longest = 0;
@@ -341,65 +392,6 @@ Cost cost_of(const Cluster& cluster, const Family& patterns) {
   }
   return cost;
 }
-
-namespace {
-
-// Returns the cost as that of the whole, but that links in between which are never the busiest are
-// left out.
-Cost cost_of(const Family& folded, const Platform& platform, std::size_t rounds, LinkId busiest) {
-  Cost cost{.fixed = {}, .busiest = busiest};
-  for (std::size_t r = 0; r < rounds; ++r) {
-    std::vector<double> load(platform.links.size(), 0);  // s/B
-    double latency = 0, slowest = 0;
-    for (const Pattern& pattern : folded) {
-      latency = std::max(latency, pattern.rounds[r].latency.value);
-      for (const Flow& flow : pattern.rounds[r].flows)
-        for (const LinkId id : flow.path) {
-          const Link& link = platform.links[index(id)];
-          for (auto left = static_cast<std::int64_t>(link.weight); left > 0; --left)
-            load[index(id)] += flow.wire / link.capacity.value;
-          slowest = std::max(slowest, load[index(id)]);
-        }
-    }
-    cost.fixed.value += latency;
-    cost.per_byte += slowest;
-  }
-  return cost;
-}
-
-// Chooses the quickest one at other rates, with its latencies.
-bool choose_signal(CollectivePlan& plan, Family& folded, const Cluster& to) {
-  Candidate* best = nullptr;
-  Pattern quickest;
-  for (Candidate& each : plan.all_ways) {
-    if (!each.timing.known) return false;
-    Pattern pattern{};
-    retime(pattern, to, each.timing, each.protocol);
-    each.cost = cost_of({pattern}, {}, pattern.rounds.size(), {});
-    if (best != nullptr && each.cost.fixed.value >= best->cost.fixed.value) continue;
-    best = &each;
-    quickest = std::move(pattern);
-  }
-  if (best == nullptr) return false;
-  plan.candidates = {*best};
-  for (Pattern& pattern : folded) {
-    if (best->algorithm != "none")
-      pattern.name = fmt::format("{} {} {}", to_text(plan.kind), best->algorithm, best->protocol);
-    pattern.rounds = quickest.rounds;
-    pattern.occupancy = quickest.occupancy;
-  }
-  return true;
-}
-
-bool sorts_are_known(const Family& family) {
-  for (const Pattern& pattern : family)
-    for (const Round& round : pattern.rounds)
-      for (const Flow& flow : round.flows)
-        if (flow.sort == 0) return false;
-  return true;
-}
-
-}  // namespace
 
 bool retime(CollectivePlan& plan, std::span<Family> folded, const Platform& platform,
             const Cluster& from, const Cluster& to) {

@@ -22,8 +22,7 @@ struct Cost {
 };
 
 struct Candidate {
-  std::string algorithm;
-  std::string protocol;
+  std::string algorithm, protocol;
   Family patterns{};  // one per group
   Cost cost{};        // of all groups together, since they run together
   Timing timing{};

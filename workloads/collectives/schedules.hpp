@@ -28,8 +28,7 @@ Schedule nvls_tree_schedule(const Cluster&, Collective, std::span<const Rank>, D
 // A double binary tree over m positions has these edges: {child, parent}, two trees. Inner
 // positions of one are leaves of the other, so nobody carries more than his share.
 struct TreeEdge {
-  std::size_t child;
-  std::size_t parent;
+  std::size_t child, parent;
   std::size_t level;  // of the child, the root has 0
 };
 struct DoubleTree {

@@ -98,6 +98,17 @@ Schedule stepped_tree(const Layout& layout, const DoubleTree& tree, bool reduces
   return schedule;
 }
 
+// Each member owns 1 / n of the buffer: the switch reads that slice from all and hands him the sum
+// (n slices up in total, one down), then he writes it once and the switch copies it to all.
+std::vector<Leg> in_switch_legs(std::span<const Rank> members) {
+  std::vector<Leg> legs;
+  const double share = 1 + 1 / static_cast<double>(members.size());
+  for (const Rank rank : members)
+    for (const bool towards : {true, false})
+      legs.push_back({rank, rank, share, Medium::in_switch, towards});
+  return legs;
+}
+
 }  // namespace
 
 DoubleTree double_tree(std::size_t positions) {
@@ -140,21 +151,6 @@ Schedule tree_schedule(const Cluster& cluster, Collective kind, std::span<const 
   }
   return {{steps, std::move(shares).legs()}};
 }
-
-namespace {
-
-// Each member owns 1 / n of the buffer: the switch reads that slice from all and hands him the sum
-// (n slices up in total, one down), then he writes it once and the switch copies it to all.
-std::vector<Leg> in_switch_legs(std::span<const Rank> members) {
-  std::vector<Leg> legs;
-  const double share = 1 + 1 / static_cast<double>(members.size());
-  for (const Rank rank : members)
-    for (const bool towards : {true, false})
-      legs.push_back({rank, rank, share, Medium::in_switch, towards});
-  return legs;
-}
-
-}  // namespace
 
 Schedule nvls_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
                        Detail) {

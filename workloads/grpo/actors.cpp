@@ -12,7 +12,6 @@
 #include "sim/base/lists.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/packing.hpp"
-#include "workloads/grpo/sync.hpp"
 
 namespace stepsim {
 namespace {

@@ -41,6 +41,22 @@ KernelRow casts_around(const std::vector<KernelRow>& products) {
   return row;
 }
 
+// Returns the skew of what experts keep where they drop: it is less by as much as their shares say.
+double kept_skew(const Experts& e, const ExpertStrategy& experts) {
+  if (experts.drops_above <= 0 || experts.skew <= 0) return experts.skew;
+  const double count = static_cast<double>(e.count);
+  const auto spread = [&](double most) {
+    double sum = 0, squares = 0;
+    for (const double share : expert_shares(e.count, experts.skew)) {
+      const double kept = std::min(share, most);
+      sum += kept;
+      squares += kept * kept;
+    }
+    return std::sqrt(std::max(0.0, squares * count / (sum * sum) - 1));
+  };
+  return experts.skew * spread(experts.drops_above / count) / spread(1);
+}
+
 }  // namespace
 
 // Kernels written for permuting tokens, as those of MegaBlocks and of Transformer Engine are.
@@ -166,26 +182,6 @@ double LayerWriter::most_of(const Experts& e) const {
   if (experts.kernel == MoeKernel::padded) most *= over(local, 1);
   return most;
 }
-
-namespace {
-
-// Returns the skew of what experts keep where they drop: it is less by as much as their shares say.
-double kept_skew(const Experts& e, const ExpertStrategy& experts) {
-  if (experts.drops_above <= 0 || experts.skew <= 0) return experts.skew;
-  const double count = static_cast<double>(e.count);
-  const auto spread = [&](double most) {
-    double sum = 0, squares = 0;
-    for (const double share : expert_shares(e.count, experts.skew)) {
-      const double kept = std::min(share, most);
-      sum += kept;
-      squares += kept * kept;
-    }
-    return std::sqrt(std::max(0.0, squares * count / (sum * sum) - 1));
-  };
-  return experts.skew * spread(experts.drops_above / count) / spread(1);
-}
-
-}  // namespace
 
 GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
   const std::int64_t local = e.count / strategy.experts.parallel;

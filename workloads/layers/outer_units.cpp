@@ -5,7 +5,6 @@
 #include "sim/base/lists.hpp"
 #include "workloads/layers/layer_writer.hpp"
 #include "workloads/layers/task_heads.hpp"
-#include "workloads/layers/units.hpp"
 
 namespace stepsim {
 namespace {
@@ -180,48 +179,6 @@ void loss_in_chunks(Unit& head, const Stack& stack, const Strategy& strategy, do
   head.memory.backward = cost.backward * logits / chunks;
 }
 
-}  // namespace
-
-Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& strategy,
-                    const Load& load) {
-  const double h = static_cast<double>(model.hidden);
-  Unit unit;
-  unit.name = "embed_tokens";
-  unit.role = Role::embedding;
-  unit.tensors = {static_cast<double>(model.rows_of_table()) * h};
-  if (model.positions == Positions::learned)
-    unit.tensors.push_back(static_cast<double>(model.rows_of_positions()) * h);
-  const bool segments = model.encoder && model.encoder->segments > 0;
-  if (segments) unit.tensors.push_back(static_cast<double>(model.encoder->segments) * h);
-  const std::int64_t distances = model.attention.relative;
-  if (distances > 0) unit.tensors.push_back(static_cast<double>(distances) * h);
-  unit.owners = static_cast<int>(unit.tensors.size());
-  unit.kind = TensorClass::embedding;
-  const double lookups = segments ? 2 : 1;
-  unit.forward = {counted(stack.operators, Operator::embedding, load.tokens, h * lookups)};
-  unit.trained = strategy.lora.rank == 0 || strategy.lora.embedding;
-  if (unit.trained)
-    unit.backward = {counted(stack.operators, Operator::embedding_backward, load.tokens, h)};
-  unit.plain_modules = 2;
-  const std::size_t of_norm = model.norm_bias ? 2 : 1;
-  if (distances > 0) {  // its norm, before each layer takes it
-    unit.tensors.insert(unit.tensors.end(), of_norm, h);
-    ++unit.owners;
-  }
-  if (!model.norms_embedding) return unit;
-  const KernelRow norm =
-      norm_row(stack.operators, fusion_for(model, stack, strategy), load.tokens, h, false);
-  const std::vector<KernelRow> back = backward_of({norm}, stack.operators);
-  unit.tensors.insert(unit.tensors.end(), of_norm, h);
-  ++unit.owners;
-  unit.forward.push_back(norm);
-  if (unit.trained) unit.backward.insert(unit.backward.begin(), back.begin(), back.end());
-  unit.memory.saved = bytes_16 * load.tokens * h;
-  return unit;
-}
-
-namespace {
-
 Unit final_norm_unit(const Model& model, const Stack& stack, const Strategy& strategy,
                      double tokens) {
   const double h = static_cast<double>(model.hidden);
@@ -265,6 +222,44 @@ void pack_head(Unit& head, const Stack& stack, const Strategy& strategy, double 
 }
 
 }  // namespace
+
+Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& strategy,
+                    const Load& load) {
+  const double h = static_cast<double>(model.hidden);
+  Unit unit;
+  unit.name = "embed_tokens";
+  unit.role = Role::embedding;
+  unit.tensors = {static_cast<double>(model.rows_of_table()) * h};
+  if (model.positions == Positions::learned)
+    unit.tensors.push_back(static_cast<double>(model.rows_of_positions()) * h);
+  const bool segments = model.encoder && model.encoder->segments > 0;
+  if (segments) unit.tensors.push_back(static_cast<double>(model.encoder->segments) * h);
+  const std::int64_t distances = model.attention.relative;
+  if (distances > 0) unit.tensors.push_back(static_cast<double>(distances) * h);
+  unit.owners = static_cast<int>(unit.tensors.size());
+  unit.kind = TensorClass::embedding;
+  const double lookups = segments ? 2 : 1;
+  unit.forward = {counted(stack.operators, Operator::embedding, load.tokens, h * lookups)};
+  unit.trained = strategy.lora.rank == 0 || strategy.lora.embedding;
+  if (unit.trained)
+    unit.backward = {counted(stack.operators, Operator::embedding_backward, load.tokens, h)};
+  unit.plain_modules = 2;
+  const std::size_t of_norm = model.norm_bias ? 2 : 1;
+  if (distances > 0) {  // its norm, before each layer takes it
+    unit.tensors.insert(unit.tensors.end(), of_norm, h);
+    ++unit.owners;
+  }
+  if (!model.norms_embedding) return unit;
+  const KernelRow norm =
+      norm_row(stack.operators, fusion_for(model, stack, strategy), load.tokens, h, false);
+  const std::vector<KernelRow> back = backward_of({norm}, stack.operators);
+  unit.tensors.insert(unit.tensors.end(), of_norm, h);
+  ++unit.owners;
+  unit.forward.push_back(norm);
+  if (unit.trained) unit.backward.insert(unit.backward.begin(), back.begin(), back.end());
+  unit.memory.saved = bytes_16 * load.tokens * h;
+  return unit;
+}
 
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
                              const Job& job) {

@@ -127,6 +127,54 @@ void swap_for_heads(Unit& attend, const Model& model, const Strategy& strategy, 
   attend.hand.arrive_back.push_back({Handover::heads, result});
 }
 
+void share_sequence(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
+                    const Load& load) {
+  for (Unit* attend : matrices(units, {Role::attend})) {
+    if (strategy.sequence_parallel.ulysses > 1)
+      swap_for_heads(*attend, model, strategy, load.tokens);
+    if (strategy.sequence_parallel.ring > 1) {
+      const AttentionWidths widths = widths_of(model.attention);
+      const double held = load.tokens * static_cast<double>(widths.keys + widths.values);
+      attend->hand.rounds = strategy.sequence_parallel.ring;
+      attend->hand.passed = bytes_16 * held;
+      attend->hand.passed_back = 4 * held;  // summed up in fp32 on the way
+    }
+  }
+}
+
+// Shares attention out, or the mixer in its place. A layer that has neither has no such norm.
+void share_mixing(std::vector<Unit>& units, const RoleSharing& sharing) {
+  if (!has(units, Role::attention_norm)) return;
+  const std::vector<Unit*> readers =
+      matrices(units, {Role::query, Role::key, Role::value, Role::query_key_value,
+                       Role::narrow_query, Role::latent, Role::mixer_in, Role::mixer_gates,
+                       Role::mixer_weigh, Role::mixer_put, Role::mixer_forget});
+  if (readers.empty()) throw std::logic_error("what mixes tokens in a layer reads nothing");
+  // The part that an adapter adds is one of the sum as well.
+  Unit* const last = last_of(units, [](const Unit& unit) {
+    return unit.role == Role::attention_output || unit.role == Role::mixer_out;
+  });
+  share_block(*readers.front(), *last, sharing, readers);
+}
+
+// Routed tokens stay with their rank until they are sent to an expert (`sent`); a shared expert
+// takes all.
+void share_feed_forward(std::vector<Unit>& units, const RoleSharing& sharing, bool sent) {
+  if (!has(units, Role::down) && !has(units, Role::router)) return;
+  Unit* const last = last_of(units, [](const Unit& unit) {
+    return unit.role != Role::feed_forward_residual && unit.role != Role::feed_forward_result_norm;
+  });
+  // If there are routers, gate and up in one matrix are the shared expert's.
+  const std::vector<Unit*> readers =
+      sent ? matrices(units, {Role::shared_gate, Role::shared_up, Role::gate_up})
+           : matrices(units, {Role::gate, Role::up, Role::gate_up});
+  const std::vector<Unit*> routers = matrices(units, {Role::router});
+  if (!sent && !routers.empty())
+    share_block(*routers.front(), *last, sharing, readers);
+  else if (!readers.empty())
+    share_block(*readers.front(), *last, sharing, readers);
+}
+
 }  // namespace
 
 Model model_of_rank(const Model& model, const Strategy& strategy) {
@@ -186,58 +234,6 @@ double slots_between_blocks(const Job& job, const Strategy& strategy) {
   const double slots = job.slots() / static_cast<double>(strategy.sequence_parallel.ranks());
   return divides_tokens(strategy) ? slots / share(strategy) : slots;
 }
-
-namespace {
-
-void share_sequence(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
-                    const Load& load) {
-  for (Unit* attend : matrices(units, {Role::attend})) {
-    if (strategy.sequence_parallel.ulysses > 1)
-      swap_for_heads(*attend, model, strategy, load.tokens);
-    if (strategy.sequence_parallel.ring > 1) {
-      const AttentionWidths widths = widths_of(model.attention);
-      const double held = load.tokens * static_cast<double>(widths.keys + widths.values);
-      attend->hand.rounds = strategy.sequence_parallel.ring;
-      attend->hand.passed = bytes_16 * held;
-      attend->hand.passed_back = 4 * held;  // summed up in fp32 on the way
-    }
-  }
-}
-
-// Shares attention out, or the mixer in its place. A layer that has neither has no such norm.
-void share_mixing(std::vector<Unit>& units, const RoleSharing& sharing) {
-  if (!has(units, Role::attention_norm)) return;
-  const std::vector<Unit*> readers =
-      matrices(units, {Role::query, Role::key, Role::value, Role::query_key_value,
-                       Role::narrow_query, Role::latent, Role::mixer_in, Role::mixer_gates,
-                       Role::mixer_weigh, Role::mixer_put, Role::mixer_forget});
-  if (readers.empty()) throw std::logic_error("what mixes tokens in a layer reads nothing");
-  // The part that an adapter adds is one of the sum as well.
-  Unit* const last = last_of(units, [](const Unit& unit) {
-    return unit.role == Role::attention_output || unit.role == Role::mixer_out;
-  });
-  share_block(*readers.front(), *last, sharing, readers);
-}
-
-// Routed tokens stay with their rank until they are sent to an expert (`sent`); a shared expert
-// takes all.
-void share_feed_forward(std::vector<Unit>& units, const RoleSharing& sharing, bool sent) {
-  if (!has(units, Role::down) && !has(units, Role::router)) return;
-  Unit* const last = last_of(units, [](const Unit& unit) {
-    return unit.role != Role::feed_forward_residual && unit.role != Role::feed_forward_result_norm;
-  });
-  // If there are routers, gate and up in one matrix are the shared expert's.
-  const std::vector<Unit*> readers =
-      sent ? matrices(units, {Role::shared_gate, Role::shared_up, Role::gate_up})
-           : matrices(units, {Role::gate, Role::up, Role::gate_up});
-  const std::vector<Unit*> routers = matrices(units, {Role::router});
-  if (!sent && !routers.empty())
-    share_block(*routers.front(), *last, sharing, readers);
-  else if (!readers.empty())
-    share_block(*readers.front(), *last, sharing, readers);
-}
-
-}  // namespace
 
 void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
                  const Load& load, bool overlaps) {

@@ -29,8 +29,7 @@ struct Unit {
   // gradient: adapters beside divided matrices.
   double common = 0;
   double narrow = 0;  // of its elements those that are multiplied in a type of their own
-  std::vector<KernelRow> forward;
-  std::vector<KernelRow> backward;
+  std::vector<KernelRow> forward, backward;
   // The two parts of the backward pass, where gradients of weights are made later than those of
   // inputs: what is no product goes with the inputs.
   struct Parts {

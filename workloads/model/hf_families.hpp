@@ -17,36 +17,13 @@ std::string_view model_asset(std::string_view name);
 std::optional<Model> read_family(const Table& root, std::string_view family);
 
 // These read what rules cannot say, behind them.
-void finish_baichuan(const Table& root, Model& model);
-void finish_bert(const Table& root, Model& model);
-void finish_bloom(const Table& root, Model& model);
-void finish_chatglm(const Table& root, Model& model);
-void finish_dbrx(const Table& root, Model& model);
-void finish_deberta(const Table& root, Model& model);
-void finish_deepseek_v32(const Table& root, Model& model);
-void finish_distilbert(const Table& root, Model& model);
-void finish_falcon(const Table& root, Model& model);
-void finish_falcon_h1(const Table& root, Model& model);
-void finish_glm_dsa(const Table& root, Model& model);
-void finish_gpt2(const Table& root, Model& model);
-void finish_gpt_bigcode(const Table& root, Model& model);
-void finish_gpt_neo(const Table& root, Model& model);
-void finish_gptj(const Table& root, Model& model);
-void finish_granite_hybrid(const Table& root, Model& model);
-void finish_hunyuan_moe(const Table& root, Model& model);
-void finish_jamba(const Table& root, Model& model);
-void finish_lfm2(const Table& root, Model& model);
-void finish_lfm2_moe(const Table& root, Model& model);
-void finish_llama4(const Table& root, Model& model);
-void finish_modernbert(const Table& root, Model& model);
-void finish_mpt(const Table& root, Model& model);
-void finish_mpt_of_transformers(const Table& root, Model& model);
-void finish_nemotron_h(const Table& root, Model& model);
-void finish_opt(const Table& root, Model& model);
-void finish_qwen1(const Table& root, Model& model);
-void finish_qwen3_5(const Table& root, Model& model);
-void finish_qwen3_next(const Table& root, Model& model);
-void finish_roberta(const Table& root, Model& model);
+using FinishFamily = void(const Table& root, Model& model);
+FinishFamily finish_baichuan, finish_bert, finish_bloom, finish_chatglm, finish_dbrx,
+    finish_deberta, finish_deepseek_v32, finish_distilbert, finish_falcon, finish_falcon_h1,
+    finish_glm_dsa, finish_gpt2, finish_gpt_bigcode, finish_gpt_neo, finish_gptj,
+    finish_granite_hybrid, finish_hunyuan_moe, finish_jamba, finish_lfm2, finish_lfm2_moe,
+    finish_llama4, finish_modernbert, finish_mpt, finish_mpt_of_transformers, finish_nemotron_h,
+    finish_opt, finish_qwen1, finish_qwen3_5, finish_qwen3_next, finish_roberta;
 
 // Returns the tower beside a language model of that width; nothing where none is known.
 std::optional<Tower> read_tower(const Table& root, std::int64_t hidden);

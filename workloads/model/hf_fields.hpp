@@ -13,14 +13,8 @@ namespace stepsim {
 
 // No model comes near these, and within them a count of parameters fits into 63 bits.
 struct HfLimits {
-  std::int64_t layers = 1000;
-  std::int64_t width = 1'000'000;
-  std::int64_t heads = 10'000;
-  std::int64_t experts = 1024;
-  std::int64_t shared = 64;
-  std::int64_t tokens = 1'000'000'000;
-  std::int64_t vocabulary = 100'000'000;
-  std::int64_t taps = 64;
+  std::int64_t layers = 1000, width = 1'000'000, heads = 10'000, experts = 1024, shared = 64;
+  std::int64_t tokens = 1'000'000'000, vocabulary = 100'000'000, taps = 64;
 };
 inline constexpr HfLimits hf_limits;
 
@@ -60,8 +54,7 @@ void read_rotary(const Table& table, std::string_view key, double usual, Model& 
 bool keeps_wide_state(const Table& root, std::string_view key, bool usual);
 
 struct ExpertKeys {
-  std::string_view count;
-  std::string_view width;
+  std::string_view count, width;
   std::string_view shared_count;  // shared experts, each as wide as a routed one; empty: no key
   std::string_view shared_width;  // or how wide all of them are; empty: no key
   std::string_view per_token = "num_experts_per_tok";

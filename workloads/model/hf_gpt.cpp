@@ -34,22 +34,6 @@ std::int64_t mpt_kv_heads(const std::optional<Table>& attention, std::int64_t he
   return attention->integer_or("kv_n_heads", heads, 1, hf_limits.heads);
 }
 
-}  // namespace
-
-void finish_gpt2(const Table& root, Model& model) {
-  model = make_gpt(true);
-  model.layers = root.integer("n_layer", 1, hf_limits.layers);
-  model.hidden = root.integer("n_embd", 1, hf_limits.width);
-  model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
-  model.longest_sequence = root.integer("n_positions", 1, hf_limits.tokens);
-  model.positions = Positions::learned;
-  model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
-  model.feed_forward.width = root.integer_or("n_inner", 4 * model.hidden, 1, 4 * hf_limits.width);
-  read_heads(root, {"n_head", "", "n_embd"}, model);
-}
-
-namespace {
-
 // The first of these keys that the file has, else the last: families renamed theirs.
 std::string_view either(const Table& root, std::string_view first, std::string_view second) {
   return root.has(first) ? first : second;
@@ -68,7 +52,38 @@ void read_gpt_widths(const Table& root, const GptKeys& keys, Model& model) {
   read_heads(root, {keys.heads, "", keys.hidden}, model);
 }
 
+void read_mpt_with(const Table& root, bool no_bias, Model& model) {
+  model = make_gpt(!root.flag_or("no_bias", no_bias));
+  model.layers = root.integer("n_layers", 1, hf_limits.layers);
+  model.hidden = root.integer("d_model", 1, hf_limits.width);
+  model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
+  model.longest_sequence = root.integer("max_seq_len", 1, hf_limits.tokens);
+  model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
+  const double width =
+      root.number_or("expansion_ratio", 4, 0, 100) * static_cast<double>(model.hidden);
+  if (width != std::floor(width) || width < 1)
+    root.problem("expansion_ratio",
+                 "expected a multiple of d_model that is a whole number above 0");
+  model.feed_forward.width = static_cast<std::int64_t>(width);
+  const auto attention = root.table_if("attn_config");
+  model.positions = mpt_positions(root, attention);
+  read_heads(root, {"n_heads", "", "d_model"}, model);
+  model.attention.kv_heads = mpt_kv_heads(attention, model.attention.heads);
+}
+
 }  // namespace
+
+void finish_gpt2(const Table& root, Model& model) {
+  model = make_gpt(true);
+  model.layers = root.integer("n_layer", 1, hf_limits.layers);
+  model.hidden = root.integer("n_embd", 1, hf_limits.width);
+  model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
+  model.longest_sequence = root.integer("n_positions", 1, hf_limits.tokens);
+  model.positions = Positions::learned;
+  model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
+  model.feed_forward.width = root.integer_or("n_inner", 4 * model.hidden, 1, 4 * hf_limits.width);
+  read_heads(root, {"n_head", "", "n_embd"}, model);
+}
 
 // Two rows of its positions belong to no token. Its smallest but one has a table narrower than its
 // layers and norms behind them.
@@ -147,29 +162,6 @@ void finish_gpt_bigcode(const Table& root, Model& model) {
   finish_gpt2(root, model);
   if (root.flag_or("multi_query", true)) model.attention.kv_heads = 1;
 }
-
-namespace {
-
-void read_mpt_with(const Table& root, bool no_bias, Model& model) {
-  model = make_gpt(!root.flag_or("no_bias", no_bias));
-  model.layers = root.integer("n_layers", 1, hf_limits.layers);
-  model.hidden = root.integer("d_model", 1, hf_limits.width);
-  model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
-  model.longest_sequence = root.integer("max_seq_len", 1, hf_limits.tokens);
-  model.tied_embeddings = root.flag_or("tie_word_embeddings", true);
-  const double width =
-      root.number_or("expansion_ratio", 4, 0, 100) * static_cast<double>(model.hidden);
-  if (width != std::floor(width) || width < 1)
-    root.problem("expansion_ratio",
-                 "expected a multiple of d_model that is a whole number above 0");
-  model.feed_forward.width = static_cast<std::int64_t>(width);
-  const auto attention = root.table_if("attn_config");
-  model.positions = mpt_positions(root, attention);
-  read_heads(root, {"n_heads", "", "d_model"}, model);
-  model.attention.kv_heads = mpt_kv_heads(attention, model.attention.heads);
-}
-
-}  // namespace
 
 // llm-foundry's own class has biases unless its file says otherwise, that of transformers has none.
 void finish_mpt(const Table& root, Model& model) {

@@ -61,6 +61,21 @@ void put_indexer(const Table& root, Model& model, std::int64_t heads) {
     root.problem("q_lora_rank", "an indexer reads the narrow vector of queries: expected a width");
 }
 
+// One number, or one for each layer, which must be the same.
+std::int64_t of_all_layers(const Table& root, std::string_view key, std::int64_t usual,
+                           std::int64_t most) {
+  const bool listed = root.has(key) && root.one_line(key).starts_with('[');
+  if (!listed) return root.integer_or(key, usual, 0, most);
+  const std::vector<std::int64_t> list = integers(root, key);
+  if (list.empty()) return usual;
+  for (const std::int64_t each : list)
+    if (each != list.front() || each < 0 || each > most) {
+      root.problem(key, "only the same number in all layers is modelled");
+      break;
+    }
+  return list.front();
+}
+
 }  // namespace
 
 void finish_qwen3_next(const Table& root, Model& model) {
@@ -119,25 +134,6 @@ void finish_dbrx(const Table& root, Model& model) {
   model.experts =
       read_experts(feed_forward, {"moe_num_experts", "ffn_hidden_size", "", "", "moe_top_k"});
 }
-
-namespace {
-
-// One number, or one for each layer, which must be the same.
-std::int64_t of_all_layers(const Table& root, std::string_view key, std::int64_t usual,
-                           std::int64_t most) {
-  const bool listed = root.has(key) && root.one_line(key).starts_with('[');
-  if (!listed) return root.integer_or(key, usual, 0, most);
-  const std::vector<std::int64_t> list = integers(root, key);
-  if (list.empty()) return usual;
-  for (const std::int64_t each : list)
-    if (each != list.front() || each < 0 || each > most) {
-      root.problem(key, "only the same number in all layers is modelled");
-      break;
-    }
-  return list.front();
-}
-
-}  // namespace
 
 // Hunyuan-A13B: a shared expert as wide as a dense layer would be.
 void finish_hunyuan_moe(const Table& root, Model& model) {

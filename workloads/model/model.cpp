@@ -69,6 +69,13 @@ void add_to(ParameterCount& count, const std::vector<Part>& parts, std::int64_t 
   }
 }
 
+std::int64_t layers_where(const Model& model, const auto& wanted) {
+  std::int64_t count = 0;
+  for (const AlikeLayers& alike : alike_layers(model))
+    if (wanted(kind_of(model, alike.first))) count += alike.count;
+  return count;
+}
+
 }  // namespace
 
 std::int64_t whole_layer(const Model& model, std::int64_t layer) {
@@ -115,17 +122,6 @@ std::vector<AlikeLayers> alike_layers(const Model& model) {
   }
   return list;
 }
-
-namespace {
-
-std::int64_t layers_where(const Model& model, const auto& wanted) {
-  std::int64_t count = 0;
-  for (const AlikeLayers& alike : alike_layers(model))
-    if (wanted(kind_of(model, alike.first))) count += alike.count;
-  return count;
-}
-
-}  // namespace
 
 std::int64_t attention_layers(const Model& model) {
   return layers_where(model, [](const LayerKind& kind) { return kind.attends(); });

@@ -39,11 +39,8 @@ struct Indexer {
 };
 
 struct Attention {
-  std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t head_dim = 0;
-  bool qkv_bias = false;
-  bool output_bias = false;
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  bool qkv_bias = false, output_bias = false;
   bool fused_qkv = false;  // one matrix instead of three: fewer, larger tensors
   bool sinks = false;      // one learned logit per head
   enum class QkNorm : std::uint8_t { none, per_head, full_width } qk_norm = QkNorm::none;
@@ -77,16 +74,13 @@ CachedToken cached_token_of(const Attention& attention);
 struct FeedForward {
   std::int64_t width = 0;
   bool gated = true;  // gate, up, down; else up, down
-  bool bias = false;
-  bool fused_gate_up = false;
+  bool bias = false, fused_gate_up = false;
 
   friend bool operator==(const FeedForward&, const FeedForward&) = default;
 };
 
 struct Experts {
-  std::int64_t count = 0;
-  std::int64_t per_token = 0;
-  std::int64_t width = 0;
+  std::int64_t count = 0, per_token = 0, width = 0;
   std::int64_t shared_width = 0;  // all shared experts together, held in one gated unit; 0: none
   bool shared_gate = false;       // a vector that weighs the shared expert
   std::int64_t first_dense = 0;   // layers at the bottom without experts
@@ -248,15 +242,12 @@ struct Model {
   std::string name;
   std::string architecture;  // as config.json spells it
   std::string stored_as{};   // the method of quantization_config; 16 bits are counted all the same
-  std::int64_t layers = 0;
-  std::int64_t hidden = 0;
-  std::int64_t vocabulary = 0;
+  std::int64_t layers = 0, hidden = 0, vocabulary = 0;
   std::int64_t looked_up = 0;  // rows of the table, where a rank has more of it than of the head
   std::int64_t longest_sequence = 0;
   Positions positions = Positions::rotary;  // learned: a row for each of longest_sequence ...
   std::int64_t spare_positions = 0;         // ... and so many that no token has
-  bool tied_embeddings = false;
-  bool norm_bias = false;
+  bool tied_embeddings = false, norm_bias = false;
   bool norm_weights = true;      // else norms only bring what comes to one scale
   bool norms_embedding = false;  // a norm behind the table
   bool head_bias = false;
@@ -301,8 +292,7 @@ std::int64_t whole_layer(const Model& model, std::int64_t layer);
 LayerKind kind_of(const Model& model, std::int64_t layer);
 // Layers of one kind are made of the same parts: the first of each kind, and how many there are.
 struct AlikeLayers {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
+  std::int64_t first = 0, count = 0;
 };
 std::vector<AlikeLayers> alike_layers(const Model& model);
 std::int64_t attention_layers(const Model& model);

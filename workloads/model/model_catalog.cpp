@@ -7,7 +7,6 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
-#include "topology/catalog.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/other_models.hpp"

@@ -7,7 +7,6 @@
 
 #include "workloads/layers/rank_share.hpp"
 #include "workloads/pipeline/stage_program.hpp"
-#include "workloads/pipeline/stages.hpp"
 #include "workloads/pipeline/step_traffic.hpp"
 #include "workloads/pipeline/turns.hpp"
 #include "workloads/sharding/schemes.hpp"

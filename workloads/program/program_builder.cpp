@@ -1,7 +1,5 @@
 #include "workloads/program/program_builder.hpp"
 
-#include <limits>
-
 #include "sim/budget.hpp"
 
 namespace stepsim {

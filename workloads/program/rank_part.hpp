@@ -16,8 +16,7 @@ struct TensorSizes {          // elements
 // These are elements on a rank: its share of the model before anything is sharded (experts are
 // shared out among expert-parallel ranks first), and the part that its optimizer owns.
 struct Shares {
-  double whole = 0;
-  double shard = 0;
+  double whole = 0, shard = 0;
   double trained = 0;  // of `whole`: all but what adapters leave frozen
   double updated = 0;  // of `shard`
 };

@@ -39,21 +39,6 @@ void exchange_once(StepWriter& writer, const Unit& unit) {
     send(Plan::node_exchange, rows_to(mesh.experts), Stream::tensor, "send_to_ranks");
 }
 
-}  // namespace
-
-// Writes the all-to-all before a unit; its gradient goes the other way after the unit's backward.
-void send_tokens(StepWriter& writer, const Unit& unit) {
-  if (sends_once(writer.input().strategy.experts.dispatcher)) {
-    exchange_once(writer, unit);
-    return;
-  }
-  const Mark done = writer.collective(Plan::exchange, {unit.exchange}, Stream::all_to_all,
-                                      Cause::moe_all_to_all, "all_to_all", {writer.to_hand_on()});
-  writer.hand_after(done);
-}
-
-namespace {
-
 // Each tensor that an operator saves is taken away, and found again when the layer runs again. A
 // policy of operators works by the same hooks, under a dispatch mode that nobody has measured here.
 Seconds saved_hooks(const StepInput& input, const Visit& visit) {
@@ -66,41 +51,6 @@ Seconds saved_hooks(const StepInput& input, const Visit& visit) {
   return static_cast<double>(unit.rounds) * operators_of(rows, input.stack.operators) *
          input.stack.host.saved_hook.value;
 }
-
-}  // namespace
-
-Seconds module_calls(const StepInput& input, const Visit& visit) {
-  const Unit& unit = *visit.unit;
-  const bool backward = visit.phase == Phase::backward;
-  const double core = input.cluster.node.host.core_speed.value.value;
-  Seconds each = input.stack.host.module_call.value;
-  if (unit.narrow > 0) {
-    const Precision& precision = input.strategy.precision;
-    const bool narrow = is_narrow(unit, visit.phase);
-    each = std::max(each, (narrow ? precision.module_call : precision.module_call_wide).value);
-  }
-  const Stack::HostCosts& host = input.stack.host;
-  const Seconds singly =
-      unit.pieces * host.expert_product.value + unit.looped * host.plain_launch.value;
-  const double plainly = input.strategy.compiled ? 0 : 1;  // else Python is gone
-  const Seconds wrapped = unit.adapted * host.adapter_call.value +
-                          unit.unpacked * host.unpack_call.value +
-                          (backward ? 0 : unit.padded) * host.padded_column.value;
-  return (static_cast<double>(unit.owners) * each + (backward ? 2 : 1) * singly +
-          plainly * wrapped + saved_hooks(input, visit)) /
-         core;
-}
-
-Seconds dispatcher_calls(const StepInput& input, const Unit& unit) {
-  const ExpertStrategy& experts = input.strategy.experts;
-  if (!unit.routes || experts.graphs) return Seconds{0};
-  const auto& host = input.stack.host;
-  const Seconds call =
-      (sends_once(experts.dispatcher) ? host.expert_kernels : host.expert_call).value;
-  return call / input.cluster.node.host.core_speed.number();
-}
-
-namespace {
 
 void run_part(StepWriter& writer, const Visit& visit, PartOfVisit part) {
   const Cause cause = cause_of(visit.phase);
@@ -143,6 +93,48 @@ Mark run_unit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
 }
 
 }  // namespace
+
+// Writes the all-to-all before a unit; its gradient goes the other way after the unit's backward.
+void send_tokens(StepWriter& writer, const Unit& unit) {
+  if (sends_once(writer.input().strategy.experts.dispatcher)) {
+    exchange_once(writer, unit);
+    return;
+  }
+  const Mark done = writer.collective(Plan::exchange, {unit.exchange}, Stream::all_to_all,
+                                      Cause::moe_all_to_all, "all_to_all", {writer.to_hand_on()});
+  writer.hand_after(done);
+}
+
+Seconds module_calls(const StepInput& input, const Visit& visit) {
+  const Unit& unit = *visit.unit;
+  const bool backward = visit.phase == Phase::backward;
+  const double core = input.cluster.node.host.core_speed.value.value;
+  Seconds each = input.stack.host.module_call.value;
+  if (unit.narrow > 0) {
+    const Precision& precision = input.strategy.precision;
+    const bool narrow = is_narrow(unit, visit.phase);
+    each = std::max(each, (narrow ? precision.module_call : precision.module_call_wide).value);
+  }
+  const Stack::HostCosts& host = input.stack.host;
+  const Seconds singly =
+      unit.pieces * host.expert_product.value + unit.looped * host.plain_launch.value;
+  const double plainly = input.strategy.compiled ? 0 : 1;  // else Python is gone
+  const Seconds wrapped = unit.adapted * host.adapter_call.value +
+                          unit.unpacked * host.unpack_call.value +
+                          (backward ? 0 : unit.padded) * host.padded_column.value;
+  return (static_cast<double>(unit.owners) * each + (backward ? 2 : 1) * singly +
+          plainly * wrapped + saved_hooks(input, visit)) /
+         core;
+}
+
+Seconds dispatcher_calls(const StepInput& input, const Unit& unit) {
+  const ExpertStrategy& experts = input.strategy.experts;
+  if (!unit.routes || experts.graphs) return Seconds{0};
+  const auto& host = input.stack.host;
+  const Seconds call =
+      (sends_once(experts.dispatcher) ? host.expert_kernels : host.expert_call).value;
+  return call / input.cluster.node.host.core_speed.number();
+}
 
 bool sends_before(const Visit& visit) {
   if (visit.phase == Phase::backward || visit.unit->exchange <= 0) return false;

@@ -1,7 +1,6 @@
 #include "workloads/program/step_writer.hpp"
 
 #include <cmath>
-#include <utility>
 
 #include "workloads/kernels/kernels.hpp"
 

@@ -145,9 +145,7 @@ class StepWriter {
   std::optional<Cause> spent_for_;
   double launched_ = 0;
   double finished_ = 0;  // of them, what the host knows to be done
-  Mark last_compute_{};
-  Mark last_copy_{};
-  Mark last_host_{};
+  Mark last_compute_{}, last_copy_{}, last_host_{};
 };
 
 }  // namespace stepsim

@@ -1,6 +1,5 @@
 #include "workloads/sharding/saving.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>

@@ -17,8 +17,7 @@ struct Checkpoint {
   double experts = 0;       // of each rank that writes its experts, twice likewise
   double states = 0;        // of each rank that owns a shard
   Rank writers = 1;         // of the model: ranks that hold it between them
-  Rank expert_writers = 0;
-  Rank owners = 1;
+  Rank expert_writers = 0, owners = 1;
   double files = 0;
 
   double bytes() const {

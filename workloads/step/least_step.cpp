@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <concepts>
 #include <limits>
-#include <span>
 
 #include "sim/base/lists.hpp"
 #include "workloads/layers/routing.hpp"
 #include "workloads/pipeline/pipeline.hpp"
 #include "workloads/pipeline/schedule.hpp"
-#include "workloads/pipeline/stages.hpp"
 #include "workloads/pipeline/transfers.hpp"
-#include "workloads/program/rank_part.hpp"
 #include "workloads/program/run_shared.hpp"
 #include "workloads/program/run_visit.hpp"
 #include "workloads/sharding/schemes.hpp"

@@ -9,8 +9,7 @@ namespace stepsim {
 struct ModelFlops {
   // This is 6 for each token and parameter that multiplies it; 4 where it is frozen; 2 more where a
   // reference model scores it, too.
-  double per_parameter = 0;
-  double matrices = 0;
+  double per_parameter = 0, matrices = 0;
   // Scores and their product with values, of keys that a query sees; in layers without attention
   // what stands in its place.
   double attention = 0;

@@ -53,8 +53,7 @@ class Pace {
 
 // This is what a pass takes of each, in seconds, whatever waits for whatever.
 struct Work {
-  double host = 0;
-  double kernels = 0;
+  double host = 0, kernels = 0;
   double exchange = 0;    // of tokens, on the stream for them
   double operations = 0;  // that are written for it, to some ten per cent
 

@@ -39,8 +39,7 @@ struct AdapterStream {
 
 // This is read from workloads/adapters/NAME.yaml.
 struct AdapterMethod {
-  std::string name = "lora";
-  std::string title{};
+  std::string name = "lora", title{};
   std::vector<AdapterSides> tensors{{AdapterSide::in, AdapterSide::rank},
                                     {AdapterSide::rank, AdapterSide::out}};
   std::vector<AdapterProduct> products{

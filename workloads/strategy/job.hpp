@@ -101,9 +101,7 @@ struct Job {
   bool only_update = false;         // gradients are there: a step is what the optimizer does
   bool only_evaluates = false;      // a step is one pass over rows held back
   bool first_steps = false;         // asked for are a run's first steps, which may be slower
-  std::int64_t sequence = 4096;
-  std::int64_t micro_batch = 1;
-  std::int64_t accumulation = 1;
+  std::int64_t sequence = 4096, micro_batch = 1, accumulation = 1;
   std::int64_t global_batch = 0;  // sequences or pairs of an optimizer step; 0: not said
   double images = 0;              // of a row, whose tokens are among its own
   double pixels = 640 * 480;      // of an image
@@ -112,8 +110,7 @@ struct Job {
   Padding padding = Padding::row;
   DocumentLength documents;
   // One of these, or none, says how long the whole run is.
-  double tokens = 0;
-  double optimizer_steps = 0;
+  double tokens = 0, optimizer_steps = 0;
   double iterations = 0;  // micro-batches on each rank
   double samples = 0;     // sequences or pairs of one epoch, not packed
   double epochs = 1;

@@ -16,8 +16,7 @@ namespace stepsim {
 // then round the ring that passes it on, then among those that hold different rows, then from one
 // pipeline stage to the next.
 struct Mesh {
-  Rank ranks = 1;
-  Rank stages = 1;
+  Rank ranks = 1, stages = 1;
   Rank tensor = 1;    // ranks that share every layer
   Rank ulysses = 1;   // ranks that share a sequence and swap it for heads
   Rank ring = 1;      // ranks that share a sequence and pass keys and values round
@@ -26,9 +25,7 @@ struct Mesh {
   Rank replicas = 1;  // copies of that: hybrid sharding has several
   // These deal the same ranks out once more, for experts: those that share each of them, those that
   // hold different ones, and those that share one copy of their states.
-  Rank expert_tensor = 1;
-  Rank experts = 1;
-  Rank expert_shard = 1;
+  Rank expert_tensor = 1, experts = 1, expert_shard = 1;
   Rank expert_nodes = 1;  // over which those that hold different ones are spread
 
   Rank sequence() const { return ulysses * ring; }

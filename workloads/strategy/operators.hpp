@@ -132,8 +132,7 @@ struct Operators {
   };
   std::array<Count, operator_names.size()> counts;
   struct Backward {  // work over that of the forward pass
-    double attention = 0;
-    double streaming = 0;
+    double attention = 0, streaming = 0;
 
     friend bool operator==(const Backward&, const Backward&) = default;
   } backward;

@@ -29,8 +29,7 @@ inline constexpr std::array<std::string_view, 2> moment_type_names{"fp32", "bf16
 
 // This is read from workloads/optimizers/NAME.yaml.
 struct Optimizer {
-  std::string name = "adamw";
-  std::string title{};
+  std::string name = "adamw", title{};
   std::string smaller{};          // offered in its place where memory is short
   double moments = 0;             // numbers that it keeps of each one it updates, as wide as that
   std::optional<double> bytes{};  // of them all together, where they have a type of their own
@@ -44,8 +43,7 @@ struct Optimizer {
   std::vector<MomentType> moment_types{MomentType::fp32};
   // This says where its states may be, beside the device.
   struct Places {
-    bool host = false;
-    bool drives = false;
+    bool host = false, drives = false;
     bool both = false;  // a part on the host, the rest on the device
 
     friend bool operator==(const Places&, const Places&) = default;

@@ -20,8 +20,7 @@ inline constexpr auto products_names = words_through<Products::head>();
 
 // This is read from workloads/precisions/NAME.yaml.
 struct Precision {
-  std::string name = "bf16";
-  std::string title{};
+  std::string name = "bf16", title{};
   ProductType type = ProductType::bf16;
   // This is what a GPU has to multiply; formats with scales of blocks need units that came later.
   ProductType needs = ProductType::bf16;

@@ -10,12 +10,8 @@ namespace stepsim {
 
 // These are DeepSpeed's keys with DeepSpeed's defaults; sizes are in elements, as there.
 struct ZeroKeys {
-  double reduce_bucket = 5e8;
-  double prefetch_bucket = 5e7;
-  double persistence_threshold = 1e5;
-  double max_live = 1e9;
-  double max_reuse = 1e9;
-  double sub_group = 1e9;
+  double reduce_bucket = 5e8, prefetch_bucket = 5e7, persistence_threshold = 1e5;
+  double max_live = 1e9, max_reuse = 1e9, sub_group = 1e9;
   bool leaf_modules = false;
   std::int64_t hpz = 1;              // ranks of the secondary partition that backward gathers from
   bool quantized_weights = false;    // gathers move 8 bits
@@ -79,8 +75,7 @@ struct FsdpKeys {
   bool adapter_units = false;  // each matrix of an adapter is gathered by itself
   // Under hsdp `shard` ranks share one copy, and there are `replicate` copies; 0 stands for a copy
   // per node, or for what is left.
-  std::int64_t shard = 0;
-  std::int64_t replicate = 0;
+  std::int64_t shard = 0, replicate = 0;
 
   friend bool operator==(const FsdpKeys&, const FsdpKeys&) = default;
 };

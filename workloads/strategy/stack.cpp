@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/lists.hpp"
 #include "sim/base/words.hpp"
 #include "workloads/strategy/defaults.hpp"
 #include "workloads/strategy/stack_operators.hpp"

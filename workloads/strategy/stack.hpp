@@ -46,8 +46,7 @@ struct StackChoices {
 };
 
 struct Stack {
-  std::string name;
-  std::string title;
+  std::string name, title;
   std::string program{};  // the stack that this one is, but for kernels: what a run of one says of
                           // constants holds for the other
   std::string vendor{};   // of the GPUs that its costs are for; empty: any
@@ -88,10 +87,7 @@ struct Stack {
     friend bool operator==(const HostCosts&, const HostCosts&) = default;
   } host;
   struct KernelShares {  // of what the GPU's own file says is reached
-    Constant<Ratio> gemm;
-    Constant<Ratio> attention;
-    Constant<Ratio> memory;
-    Constant<Ratio> grouped_gemm;
+    Constant<Ratio> gemm, attention, memory, grouped_gemm;
 
     friend bool operator==(const KernelShares&, const KernelShares&) = default;
   } kernels;
@@ -160,39 +156,29 @@ struct Stack {
     friend bool operator==(const MemoryLog&, const MemoryLog&) = default;
   } memory_log;             // what its own log prints
   struct AttentionShares {  // of the rate that the GPU's file gives for a flash kernel
-    Constant<Ratio> efficient_forward;
-    Constant<Ratio> efficient_backward;
+    Constant<Ratio> efficient_forward, efficient_backward;
     Constant<Ratio> masked_forward;  // of the rate of the later kernel
-    Constant<Ratio> masked_backward;
-    Constant<Ratio> flex_forward;
-    Constant<Ratio> flex_backward;
+    Constant<Ratio> masked_backward, flex_forward, flex_backward;
 
     friend bool operator==(const AttentionShares&, const AttentionShares&) = default;
   } attention_shares;    // the same for all stacks: workloads/attention.yaml
   Operators operators;   // the same for all stacks: workloads/operators.yaml
   struct ExpertShares {  // of the rate at which memory streams
-    Constant<Ratio> gather;
-    Constant<Ratio> scatter;
+    Constant<Ratio> gather, scatter;
 
     friend bool operator==(const ExpertShares&, const ExpertShares&) = default;
   } expert_shares;  // the same for all stacks: workloads/experts.yaml
   // These are the rates of kernels of layers without attention, as shares of the rate at which
   // memory streams, and of the rate of products where chunks are multiplied.
   struct Mixers {
-    Constant<Ratio> convolution;
-    Constant<Ratio> scan_forward;
-    Constant<Ratio> scan_backward;
-    Constant<Ratio> state_space_forward;
-    Constant<Ratio> state_space_backward;
-    Constant<Ratio> delta_forward;
-    Constant<Ratio> delta_backward;
+    Constant<Ratio> convolution, scan_forward, scan_backward, state_space_forward;
+    Constant<Ratio> state_space_backward, delta_forward, delta_backward;
 
     friend bool operator==(const Mixers&, const Mixers&) = default;
   } mixers;  // the same for all stacks: workloads/mixers.yaml
   // Reserved beyond what is allocated, as a share: as long as the same sizes come again and again,
   // and when gathers of many sizes come between.
-  Constant<Ratio> allocator_slack;
-  Constant<Ratio> allocator_slack_gathering;
+  Constant<Ratio> allocator_slack, allocator_slack_gathering;
   // Reserved over what requests laid out one after the other say. The value is one; what is known
   // is its range.
   Constant<Ratio> allocator_layout{{1}, {1}, {1}, Grade::guess, ""};

@@ -93,8 +93,7 @@ struct TensorParallel {
 enum class RingSlices : std::uint8_t { balanced, contiguous };
 inline constexpr std::array<std::string_view, 2> ring_slices_names{"balanced", "contiguous"};
 struct SequenceParallel {
-  std::int64_t ulysses = 1;
-  std::int64_t ring = 1;
+  std::int64_t ulysses = 1, ring = 1;
   RingSlices slices = RingSlices::balanced;
 
   std::int64_t ranks() const { return ulysses * ring; }
@@ -126,8 +125,7 @@ struct Strategy {
   MatrixUpdates matrix_updates = MatrixUpdates::dealt;
   ExpertStrategy experts;
   std::optional<AttentionKernel> attention;  // nothing: what the stack uses
-  Offload optimizer_place = Offload::none;
-  Offload parameter_place = Offload::none;
+  Offload optimizer_place = Offload::none, parameter_place = Offload::none;
   Offload activation_place = Offload::none;  // of what waits for the backward pass
   OffloadKeys offload;
   bool master_weights = true;       // fp32 copy beside 16-bit parameters

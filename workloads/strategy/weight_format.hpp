@@ -19,8 +19,7 @@ struct FormatWork {
 
 // This is read from workloads/formats/NAME.yaml.
 struct WeightFormat {
-  std::string name = "none";
-  std::string title{};
+  std::string name = "none", title{};
   double bytes = 2;              // of a weight as it is stored, with its scales
   FormatWork forward, backward;  // for each weight, before the product of that pass
   FormatWork input, result;  // for each number that goes into a forward product, or comes out of it

@@ -12,7 +12,6 @@
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "scenarios/read/releases.hpp"
-#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 

@@ -8,7 +8,6 @@
 
 #include "analysis/studies/anchor/posterior.hpp"
 #include "scenarios/load/load_scenario.hpp"
-#include "sim/base/draw.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 

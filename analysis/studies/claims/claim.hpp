@@ -58,8 +58,7 @@ struct Condition {
 };
 
 struct Claim {
-  std::string id;
-  std::string text;
+  std::string id, text;
   std::vector<ClaimScenario> scenarios;  // points of a sweep are scenarios, too
   std::vector<Assertion> assertions;     // it holds when all of them do
   std::vector<Condition> conditions;

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "analysis/studies/claims/claim_metrics.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
@@ -22,9 +21,8 @@ std::vector<std::string> aliases_of(const Claim& claim) {
 }
 
 std::vector<Setting> read_settings(const Table& table) {
-  std::vector<Setting> settings;
-  for (const std::string& key : table.keys()) settings.emplace_back(key, table.text(key));
-  return settings;
+  return mapped(table.keys(),
+                [&](const std::string& key) { return Setting(key, table.text(key)); });
 }
 
 // This keeps what is wrong with a scenario under settings, once it is known: the same ones stand in

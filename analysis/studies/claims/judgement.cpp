@@ -10,7 +10,6 @@
 #include <set>
 
 #include "analysis/studies/claims/claim_carriers.hpp"
-#include "analysis/studies/claims/claim_points.hpp"
 #include "scenarios/rules/rules.hpp"
 #include "sim/base/lists.hpp"
 

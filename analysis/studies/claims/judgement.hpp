@@ -46,8 +46,7 @@ struct JudgedPart : JudgedFigure {
 };
 
 struct JudgedClaim {
-  std::string id;
-  std::string text;
+  std::string id, text;
   Verdict verdict = Verdict::undecided;
   std::optional<double> probability{};  // nothing: not modelled
   std::string reason{};                 // one line

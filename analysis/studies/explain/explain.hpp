@@ -35,8 +35,7 @@ struct CauseTime {
 };
 
 struct ExplainedSide {
-  std::string label{};
-  std::string title{};
+  std::string label{}, title{};
   Seconds step_time{};
   double sequences = 0;  // rows of a step, all ranks
   double tokens = 0;     // of a step, without padding, all ranks
@@ -113,8 +112,7 @@ struct Explanation {
 struct ExplainOptions {
   Catalogue data;
   Player player{};  // of both sides; whatever is replayed by the dozen has the own engine
-  bool at_limit = false;
-  bool carriers = true;
+  bool at_limit = false, carriers = true;
   bool settings = true;  // the gap by setting
   // Draws of the constants behind ranges: eight at a time while more could change who is slower or
   // which row is the largest. Nothing: `usual_draws`.

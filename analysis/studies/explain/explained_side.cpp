@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "analysis/breakdown.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "analysis/studies/predict/replayed_step.hpp"
 #include "sim/base/error.hpp"
 #include "sim/engine/own/replay.hpp"
 #include "workloads/step/step.hpp"

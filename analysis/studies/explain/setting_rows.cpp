@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "analysis/studies/explain/shapley.hpp"
@@ -178,6 +177,32 @@ SettingRow row_of(const std::vector<DifferingSetting>& settings,
   return row;
 }
 
+Records setting_records(const DifferingSetting& setting) {
+  return {{"key", "of the scenario, or a constant", setting.key},
+          {"a", "in A, in words", setting.text_a},
+          {"b", "in B, in words", setting.text_b}};
+}
+
+Records setting_row_records(const SettingRow& row) {
+  const auto of = [&](const auto& member) {
+    return row.changed ? std::optional(std::invoke(member, *row.changed)) : std::nullopt;
+  };
+  const auto cause = [](const ChangedStep& step) {
+    return step.cause ? std::string(to_text(*step.cause)) : std::string();
+  };
+  Records records = setting_records(row.setting);
+  append(records,
+         Records{{"seconds", "of the gap", row.seconds},
+                 {"stderr_s", "standard error of that", row.standard_error},
+                 {"a_with_it_alone_s", "A with this setting alone as in B", row.alone},
+                 {"cause", "whose exposed time that changes most; of the largest rows", of(cause)},
+                 {"peak_memory_bytes", "needed then",
+                  of([](const ChangedStep& step) { return Bytes{step.needed}; })},
+                 {"verdict", "fits, tight or oom, then",
+                  of([](const ChangedStep& step) { return to_text(step.fit); })}});
+  return records;
+}
+
 }  // namespace
 
 SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds a, Seconds b,
@@ -209,36 +234,6 @@ SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds 
 std::string to_text(const DifferingSetting& setting) {
   return fmt::format("{}: {} in A, {} in B", setting.key, setting.text_a, setting.text_b);
 }
-
-namespace {
-
-Records setting_records(const DifferingSetting& setting) {
-  return {{"key", "of the scenario, or a constant", setting.key},
-          {"a", "in A, in words", setting.text_a},
-          {"b", "in B, in words", setting.text_b}};
-}
-
-Records setting_row_records(const SettingRow& row) {
-  const auto of = [&](const auto& member) {
-    return row.changed ? std::optional(std::invoke(member, *row.changed)) : std::nullopt;
-  };
-  const auto cause = [](const ChangedStep& step) {
-    return step.cause ? std::string(to_text(*step.cause)) : std::string();
-  };
-  Records records = setting_records(row.setting);
-  append(records,
-         Records{{"seconds", "of the gap", row.seconds},
-                 {"stderr_s", "standard error of that", row.standard_error},
-                 {"a_with_it_alone_s", "A with this setting alone as in B", row.alone},
-                 {"cause", "whose exposed time that changes most; of the largest rows", of(cause)},
-                 {"peak_memory_bytes", "needed then",
-                  of([](const ChangedStep& step) { return Bytes{step.needed}; })},
-                 {"verdict", "fits, tight or oom, then",
-                  of([](const ChangedStep& step) { return to_text(step.fit); })}});
-  return records;
-}
-
-}  // namespace
 
 Records settings_records(const SettingRows& settings) {
   return {

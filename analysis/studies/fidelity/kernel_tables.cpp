@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <string_view>
 
 #include "sim/base/draw.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/draws.hpp"

@@ -1,12 +1,10 @@
 #include "analysis/studies/grpo/grpo_costs.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "sim/base/lists.hpp"
 #include "workloads/grpo/lengths.hpp"
-#include "workloads/grpo/sync.hpp"
 #include "workloads/pipeline/stages.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
 #include "workloads/sharding/states.hpp"
@@ -66,6 +64,80 @@ TrainingParts between(const TrainingParts& a, const TrainingParts& b, double sha
   TrainingParts sum = (1 - share) * a;
   sum += share * b;
   return sum;
+}
+
+// Whoever shares parameters has a part of each; ranks of a layer, of its experts and of all stages
+// have one whole copy among them.
+Group holders_of(const Scenario& scenario, const Placement& placement) {
+  const Group& learners = placement.learners;
+  if (facts_of(scenario.strategy).gathers_parameters) return learners;
+  const Mesh mesh = mesh_of(scenario.strategy, learner_cluster(scenario.cluster, *scenario.grpo));
+  const Rank layer = std::min(mesh.in_stage(), std::max(mesh.tensor, mesh.experts * mesh.beside()));
+  Group holders;
+  for (Rank stage = 0; stage < mesh.stages; ++stage)
+    for (Rank rank = 0; rank < layer; ++rank)
+      holders.push_back(learners[stage * mesh.in_stage() + rank]);
+  return holders;
+}
+
+struct SyncTimes {
+  double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0, sleep = 0;
+  double sent = 0;     // on its way
+  double written = 0;  // into files
+  PlayedBy by{};
+};
+
+SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> layers,
+                        const Player& player) {
+  const SyncProgram program = build_sync(input, layers);
+  const Trace trace = player.play(program.traffic.folded.platform, program.graph);
+  const double gathered = trace.finish[index(program.gathered)];
+  SyncTimes times{.gathered = gathered, .all = trace.makespan.value, .by = trace.by};
+  // The root's operations run one after the other, so their times are added up.
+  for (std::size_t i = 0; i < program.graph.size(); ++i) {
+    const Op& op = program.graph.ops()[i];
+    const std::string_view name = program.graph.names()[index(op.name)];
+    const double seconds = trace.finish[i] - trace.start[i];
+    if (name == written_name) times.written += seconds;
+    if (trace.start[i] < gathered) continue;
+    const bool copies = op.kind == OpKind::transfer && op.rank == program.root;
+    const bool sends = holds(sent_names, name) && op.rank == program.root;
+    if (sends) times.sent += seconds;
+    if ((name == sleep_name || name == wake_name) && (copies || op.kind == OpKind::host))
+      times.sleep += seconds;
+    else if (op.kind == OpKind::host && op.rank == program.root)
+      times.hosts += op.seconds.value;
+    else if (copies && !sends)
+      times.parking += seconds;
+    if (op.stream == Stream::gather && op.kind == OpKind::collective) times.gathers += seconds;
+  }
+  return times;
+}
+
+// Replays embedding, head and all layers: those behind the first add what one more of their kind
+// does.
+SyncTimes sync_of_all(const SyncInput& input, const Player& player) {
+  const std::array<std::int64_t, 1> first{0};
+  const SyncTimes one = replayed_sync(input, first, player);
+  SyncTimes all = one;
+  for (const AlikeLayers& alike : alike_layers(input.model)) {
+    const double more = static_cast<double>(alike.count - (alike.first == 0 ? 1 : 0));
+    if (more <= 0) continue;
+    const std::array<std::int64_t, 2> both{0, alike.first};
+    const SyncTimes two = replayed_sync(input, both, player.for_more());
+    all.by = together(all.by, two.by);
+    for (double SyncTimes::*part :
+         {&SyncTimes::gathered, &SyncTimes::all, &SyncTimes::hosts, &SyncTimes::gathers})
+      all.*part += more * (two.*part - one.*part);
+  }
+  return all;
+}
+
+// Replays all at once, since buckets reach over layers, files over all.
+SyncTimes sync_at_once(const SyncInput& input, const Player& player) {
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(input.model.layers));
+  std::iota(layers.begin(), layers.end(), 0);
+  return replayed_sync(input, layers, player);
 }
 
 }  // namespace
@@ -212,84 +284,6 @@ PassTime PassReplays::time(double tokens) {
   const double all = std::max(0.0, pass.seconds);
   return {all, std::clamp(all - host, 0.0, all)};
 }
-
-namespace {
-
-// Whoever shares parameters has a part of each; ranks of a layer, of its experts and of all stages
-// have one whole copy among them.
-Group holders_of(const Scenario& scenario, const Placement& placement) {
-  const Group& learners = placement.learners;
-  if (facts_of(scenario.strategy).gathers_parameters) return learners;
-  const Mesh mesh = mesh_of(scenario.strategy, learner_cluster(scenario.cluster, *scenario.grpo));
-  const Rank layer = std::min(mesh.in_stage(), std::max(mesh.tensor, mesh.experts * mesh.beside()));
-  Group holders;
-  for (Rank stage = 0; stage < mesh.stages; ++stage)
-    for (Rank rank = 0; rank < layer; ++rank)
-      holders.push_back(learners[stage * mesh.in_stage() + rank]);
-  return holders;
-}
-
-struct SyncTimes {
-  double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0, sleep = 0;
-  double sent = 0;     // on its way
-  double written = 0;  // into files
-  PlayedBy by{};
-};
-
-SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> layers,
-                        const Player& player) {
-  const SyncProgram program = build_sync(input, layers);
-  const Trace trace = player.play(program.traffic.folded.platform, program.graph);
-  const double gathered = trace.finish[index(program.gathered)];
-  SyncTimes times{.gathered = gathered, .all = trace.makespan.value, .by = trace.by};
-  // The root's operations run one after the other, so their times are added up.
-  for (std::size_t i = 0; i < program.graph.size(); ++i) {
-    const Op& op = program.graph.ops()[i];
-    const std::string_view name = program.graph.names()[index(op.name)];
-    const double seconds = trace.finish[i] - trace.start[i];
-    if (name == written_name) times.written += seconds;
-    if (trace.start[i] < gathered) continue;
-    const bool copies = op.kind == OpKind::transfer && op.rank == program.root;
-    const bool sends = holds(sent_names, name) && op.rank == program.root;
-    if (sends) times.sent += seconds;
-    if ((name == sleep_name || name == wake_name) && (copies || op.kind == OpKind::host))
-      times.sleep += seconds;
-    else if (op.kind == OpKind::host && op.rank == program.root)
-      times.hosts += op.seconds.value;
-    else if (copies && !sends)
-      times.parking += seconds;
-    if (op.stream == Stream::gather && op.kind == OpKind::collective) times.gathers += seconds;
-  }
-  return times;
-}
-
-// Replays embedding, head and all layers: those behind the first add what one more of their kind
-// does.
-SyncTimes sync_of_all(const SyncInput& input, const Player& player) {
-  const std::array<std::int64_t, 1> first{0};
-  const SyncTimes one = replayed_sync(input, first, player);
-  SyncTimes all = one;
-  for (const AlikeLayers& alike : alike_layers(input.model)) {
-    const double more = static_cast<double>(alike.count - (alike.first == 0 ? 1 : 0));
-    if (more <= 0) continue;
-    const std::array<std::int64_t, 2> both{0, alike.first};
-    const SyncTimes two = replayed_sync(input, both, player.for_more());
-    all.by = together(all.by, two.by);
-    for (double SyncTimes::*part :
-         {&SyncTimes::gathered, &SyncTimes::all, &SyncTimes::hosts, &SyncTimes::gathers})
-      all.*part += more * (two.*part - one.*part);
-  }
-  return all;
-}
-
-// Replays all at once, since buckets reach over layers, files over all.
-SyncTimes sync_at_once(const SyncInput& input, const Player& player) {
-  std::vector<std::int64_t> layers(static_cast<std::size_t>(input.model.layers));
-  std::iota(layers.begin(), layers.end(), 0);
-  return replayed_sync(input, layers, player);
-}
-
-}  // namespace
 
 LearnerStates& LearnerStates::operator+=(const LearnerStates& beside) {
   all += beside.all;

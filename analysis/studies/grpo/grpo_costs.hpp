@@ -25,8 +25,7 @@ namespace stepsim {
 // This says where the time of training goes; the parts add up to it.
 struct TrainingParts {
   ByCause<double> exposed{};  // [Cause] s
-  double idle = 0;
-  double seconds = 0;
+  double idle = 0, seconds = 0;
   double traffic = 0;  // s in which gathers and reductions run, exposed or not
 
   TrainingParts& operator+=(const TrainingParts& other);

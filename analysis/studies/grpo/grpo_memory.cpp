@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "analysis/memory_timeline.hpp"
-#include "analysis/studies/grpo/grpo_costs.hpp"
 #include "workloads/grpo/sync.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
 #include "workloads/sharding/states.hpp"

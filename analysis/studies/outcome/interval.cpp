@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
-#include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/load/load_scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"

@@ -10,7 +10,6 @@
 #include "analysis/studies/outcome/file_words.hpp"
 #include "analysis/studies/outcome/known_changes.hpp"
 #include "scenarios/load/load_scenario.hpp"
-#include "scenarios/read/resolved.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/program/rank_part.hpp"

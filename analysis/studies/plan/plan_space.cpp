@@ -8,7 +8,6 @@
 #include <exception>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <span>
 
 #include "analysis/studies/plan/grpo_plans.hpp"

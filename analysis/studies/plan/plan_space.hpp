@@ -27,12 +27,9 @@ struct PlanQuestion {
 
 // Each size is the number of ranks that share a layer, a sequence and so on; 1 means that none do.
 struct PlanSizes {
-  std::int64_t tensor = 1;
-  std::int64_t context = 1;
-  std::int64_t stages = 1;
+  std::int64_t tensor = 1, context = 1, stages = 1;
   std::int64_t pieces = 1;  // that each stage has
-  std::int64_t experts = 1;
-  std::int64_t expert_tensor = 1;
+  std::int64_t experts = 1, expert_tensor = 1;
   std::int64_t rows = 1;  // of a micro-batch
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
 };

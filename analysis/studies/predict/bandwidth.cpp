@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/budget.hpp"
 #include "workloads/program/program_builder.hpp"
 
 namespace stepsim {

@@ -28,11 +28,8 @@ struct BandwidthQuestion {
 struct BandwidthRow {
   double bytes = 0;
   Seconds time;
-  BytesPerSecond algorithm_bandwidth;
-  BytesPerSecond bus_bandwidth;
-  std::string algorithm;
-  std::string protocol;
-  std::string busiest_link;
+  BytesPerSecond algorithm_bandwidth, bus_bandwidth;
+  std::string algorithm, protocol, busiest_link;
 };
 
 struct BandwidthAnswer {

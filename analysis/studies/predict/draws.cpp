@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/base/draw.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

@@ -1,6 +1,5 @@
 #include "analysis/studies/predict/footprint.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>

@@ -22,8 +22,7 @@ constexpr double failures_of_an_interval = 2e5;
 constexpr double failures_of_a_job = 5000;
 
 struct Times {
-  double useful = 0, saving = 0, lost = 0, down = 0, waiting = 0, slower = 0;
-  double failures = 0;
+  double useful = 0, saving = 0, lost = 0, down = 0, waiting = 0, slower = 0, failures = 0;
 
   double all() const { return useful + saving + lost + down + waiting + slower; }
   Times& operator+=(const Times& more) {

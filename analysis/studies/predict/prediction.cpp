@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/studies/predict/footprint.hpp"
 #include "workloads/strategy/mesh.hpp"
 #include "workloads/strategy/row_lengths.hpp"
 

@@ -8,7 +8,6 @@
 
 #include "analysis/placement.hpp"
 #include "analysis/requests.hpp"
-#include "analysis/studies/predict/footprint.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/strategy/row_lengths.hpp"

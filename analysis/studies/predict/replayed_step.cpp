@@ -14,8 +14,7 @@ constexpr double share_of_labels = 0.1;  // of what an operation takes
 
 // A few of a step's micro-batches: with more of them it would do the same again, so many at a time.
 struct Few {
-  std::int64_t batches = 0;
-  std::int64_t round = 1;
+  std::int64_t batches = 0, round = 1;
 
   std::int64_t rounds_left(const Job& job) const { return (job.accumulation - batches) / round; }
 };

@@ -12,7 +12,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/run_file.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {

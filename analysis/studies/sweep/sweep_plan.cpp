@@ -10,7 +10,6 @@
 #include "scenarios/foreign/door/sources.hpp"
 #include "scenarios/read/entries.hpp"
 #include "scenarios/read/scenario_catalog.hpp"
-#include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
@@ -224,9 +223,8 @@ Axis parse_axis(std::string_view option, std::string_view text) {
 }
 
 Axis zip(std::string_view option, std::span<const std::string> texts) {
-  std::vector<Axis> parts;
-  for (const std::string& text : texts) parts.push_back(parse_axis(option, text));
-  return joined(option, parts);
+  return joined(option,
+                mapped(texts, [&](const std::string& text) { return parse_axis(option, text); }));
 }
 
 bool is_sweep_file(const std::string& path) {

@@ -75,10 +75,7 @@ class Trials {
     return found;
   }
   std::vector<SearchStep> steps() const {
-    std::vector<SearchStep> list;
-    list.reserve(known_.size());
-    for (const auto& [candidate, step] : known_) list.push_back(step);
-    return list;
+    return mapped(known_, [](const auto& each) { return each.second; });
   }
 
  private:

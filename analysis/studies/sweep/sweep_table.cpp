@@ -14,7 +14,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
-#include "sim/column_file.hpp"
 #include "sim/run_file.hpp"
 
 namespace stepsim {

@@ -9,7 +9,6 @@
 #include "scenarios/foreign/deepspeed/deepspeed_keys.hpp"
 #include "scenarios/foreign/text/relaxed_json.hpp"
 #include "scenarios/keys/key_tables.hpp"
-#include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -277,6 +276,15 @@ void read_optimizer(const Table& root, const DeepSpeedQuestion& question, const 
         "optimizer.params.torch_adam is not modelled on the host: the update is DeepSpeed's own");
 }
 
+constexpr std::string_view micro_key = "train_micro_batch_size_per_gpu";
+constexpr std::string_view accumulation_key = "gradient_accumulation_steps";
+constexpr std::string_view batch_key = "train_batch_size";
+
+std::optional<std::int64_t> count(const Table& root, std::string_view key, std::int64_t most) {
+  if (!root.has(key) || root.text_or(key, "") == "auto") return std::nullopt;
+  return root.integer(key, 1, most);
+}
+
 }  // namespace
 
 const std::vector<DeepSpeedRival>& deepspeed_rivals(const Catalogue& data) {
@@ -343,19 +351,6 @@ DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion&
   document.finish();
   return result;
 }
-
-namespace {
-
-constexpr std::string_view micro_key = "train_micro_batch_size_per_gpu";
-constexpr std::string_view accumulation_key = "gradient_accumulation_steps";
-constexpr std::string_view batch_key = "train_batch_size";
-
-std::optional<std::int64_t> count(const Table& root, std::string_view key, std::int64_t most) {
-  if (!root.has(key) || root.text_or(key, "") == "auto") return std::nullopt;
-  return root.integer(key, 1, most);
-}
-
-}  // namespace
 
 bool was_set(const DeepSpeedQuestion& question, std::string_view key) {
   return std::any_of(question.set.begin(), question.set.end(), [&](std::string_view set) {

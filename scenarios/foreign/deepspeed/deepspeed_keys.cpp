@@ -59,25 +59,6 @@ std::string switched(const Table& root, std::string_view block) {
   return table.text_or("enabled", "false");
 }
 
-}  // namespace
-
-bool trains_in_32_bits(const Table& root, bool& half) {
-  std::string bf16 = switched(root, "bf16");
-  if (bf16.empty()) bf16 = switched(root, "bfloat16");
-  const std::string fp16 = switched(root, "fp16");
-  if (bf16 == "true" && fp16 == "true")
-    root.problem("fp16", "is enabled beside bf16: DeepSpeed takes one of them");
-  half = fp16 == "true";
-  const auto sixteen_bits = [](const std::string& word) {
-    return word == "true" || word == "auto";
-  };
-  // A file that says nothing of bf16 leaves it to the trainer, which puts in its own
-  // (github.com/huggingface/accelerate, DeepSpeedPlugin.set_mixed_precision).
-  return !bf16.empty() && !sixteen_bits(bf16) && !sixteen_bits(fp16);
-}
-
-namespace {
-
 // DeepSpeed ignores keys that it does not have; one that is near to a key of it is a mistake.
 void note_unknown(const Table& facts, const Table& root, Notes& notes) {
   std::vector<std::string> known = facts.texts("read");
@@ -105,6 +86,21 @@ void note_unknown(const Table& facts, const Table& root, Notes& notes) {
 }
 
 }  // namespace
+
+bool trains_in_32_bits(const Table& root, bool& half) {
+  std::string bf16 = switched(root, "bf16");
+  if (bf16.empty()) bf16 = switched(root, "bfloat16");
+  const std::string fp16 = switched(root, "fp16");
+  if (bf16 == "true" && fp16 == "true")
+    root.problem("fp16", "is enabled beside bf16: DeepSpeed takes one of them");
+  half = fp16 == "true";
+  const auto sixteen_bits = [](const std::string& word) {
+    return word == "true" || word == "auto";
+  };
+  // A file that says nothing of bf16 leaves it to the trainer, which puts in its own
+  // (github.com/huggingface/accelerate, DeepSpeedPlugin.set_mixed_precision).
+  return !bf16.empty() && !sixteen_bits(bf16) && !sixteen_bits(fp16);
+}
 
 Document deepspeed_facts(const Catalogue& data) {
   return read_document(data.file("scenarios/foreign/deepspeed/deepspeed.yaml"));

@@ -15,7 +15,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {

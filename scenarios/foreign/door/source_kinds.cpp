@@ -132,9 +132,7 @@ const std::vector<SourceKind>& known_kinds() {
 }
 
 std::vector<std::string> source_kinds() {
-  std::vector<std::string> names;
-  for (const SourceKind& kind : known_kinds()) names.emplace_back(kind.name);
-  return names;
+  return texts_of(known_kinds(), &SourceKind::name);
 }
 
 const SourceKind& kind_of(const Document& document, std::string_view asked) {

@@ -7,9 +7,6 @@
 #include <filesystem>
 
 #include "scenarios/foreign/door/opened_source.hpp"
-#include "scenarios/foreign/door/source_kinds.hpp"
-#include "scenarios/foreign/table/source_question.hpp"
-#include "scenarios/foreign/wrapped/wrapped_source.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
@@ -125,21 +122,6 @@ void refuse_foreign_keys(const OpenedSource& opened, const SourceQuestion& quest
                     opened.kind->name)}});
 }
 
-}  // namespace
-
-bool is_script(const std::string& file) {
-  return file.ends_with(".py") || is_shell_script(file) || is_wrapping(file);
-}
-
-Document content_of(const std::string& file) {
-  if (!is_script(file)) return open_document(file);
-  Document document = parse_document("{}", file);
-  document.set("script", escaped(read_text(file)));
-  return document;
-}
-
-namespace {
-
 std::optional<Translation> translated(const Catalogue& data, const std::string& file,
                                       Settings settings) {
   OpenedSource opened = open_source(data, file, settings);
@@ -197,41 +179,6 @@ std::optional<Translation> translated(const Catalogue& data, const std::string& 
   }
 }
 
-}  // namespace
-
-void refuse_diffusion(const Catalogue& data, const std::string& file) {
-  constexpr std::uintmax_t longest = 1U << 20U;
-  std::error_code failed;
-  if (const auto size = std::filesystem::file_size(file, failed); failed || size > longest) return;
-  // A line that is longer than people write is data: images of a notebook.
-  constexpr std::size_t longest_line = 2000;
-  const std::string whole = read_text(file);
-  std::string text;
-  const bool notebook = file.ends_with(".ipynb");
-  bool written = !notebook;  // names of cells, and what they show, are nobody's words
-  for (const std::string_view line : lines_in(whole)) {
-    const auto has = [&](std::string_view key) { return line.find(key) != std::string_view::npos; };
-    if (notebook && (has("\"outputs\":") || has("\"metadata\":"))) written = false;
-    if (has("\"source\":")) written = true;
-    if (line.size() <= longest_line && written) text += line;
-    text += '\n';
-  }
-  if (const auto found = diffusion_in(data, text))
-    throw UserError({{file, found->line, "", found->message}});
-}
-
-std::optional<Translation> translate_source(const Catalogue& data, const std::string& file,
-                                            Settings settings) {
-  try {
-    return translated(data, file, settings);
-  } catch (const UserError&) {
-    refuse_diffusion(data, file);
-    throw;
-  }
-}
-
-namespace {
-
 std::string name_of(const std::string& file) {
   return std::filesystem::path(file).filename().string();
 }
@@ -276,6 +223,48 @@ std::optional<WrappedSource> dialect_of(const Catalogue& data, const std::string
 }
 
 }  // namespace
+
+bool is_script(const std::string& file) {
+  return file.ends_with(".py") || is_shell_script(file) || is_wrapping(file);
+}
+
+Document content_of(const std::string& file) {
+  if (!is_script(file)) return open_document(file);
+  Document document = parse_document("{}", file);
+  document.set("script", escaped(read_text(file)));
+  return document;
+}
+
+void refuse_diffusion(const Catalogue& data, const std::string& file) {
+  constexpr std::uintmax_t longest = 1U << 20U;
+  std::error_code failed;
+  if (const auto size = std::filesystem::file_size(file, failed); failed || size > longest) return;
+  // A line that is longer than people write is data: images of a notebook.
+  constexpr std::size_t longest_line = 2000;
+  const std::string whole = read_text(file);
+  std::string text;
+  const bool notebook = file.ends_with(".ipynb");
+  bool written = !notebook;  // names of cells, and what they show, are nobody's words
+  for (const std::string_view line : lines_in(whole)) {
+    const auto has = [&](std::string_view key) { return line.find(key) != std::string_view::npos; };
+    if (notebook && (has("\"outputs\":") || has("\"metadata\":"))) written = false;
+    if (has("\"source\":")) written = true;
+    if (line.size() <= longest_line && written) text += line;
+    text += '\n';
+  }
+  if (const auto found = diffusion_in(data, text))
+    throw UserError({{file, found->line, "", found->message}});
+}
+
+std::optional<Translation> translate_source(const Catalogue& data, const std::string& file,
+                                            Settings settings) {
+  try {
+    return translated(data, file, settings);
+  } catch (const UserError&) {
+    refuse_diffusion(data, file);
+    throw;
+  }
+}
 
 bool is_wrapping(const std::string& file) {
   if (file.ends_with(".ipynb") || is_makefile(file) || is_dockerfile(file)) return true;

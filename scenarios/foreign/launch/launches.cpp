@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <span>
 
 #include "scenarios/foreign/text/slurm_words.hpp"
 #include "sim/base/letters.hpp"

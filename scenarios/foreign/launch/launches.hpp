@@ -27,8 +27,7 @@ struct Launch {
   int line = 0;
   std::vector<ShellWord> arguments{};
   // These are the launcher's own options, with - as _: "config_file" and the like.
-  std::map<std::string, ShellWord> options{};
-  std::map<std::string, ShellWord> environment{};
+  std::map<std::string, ShellWord> options{}, environment{};
   std::optional<std::int64_t> gpus{};  // of each node
   std::optional<std::int64_t> nodes{};
   std::string gpu{};      // that is asked for, or was used: "a100"

@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 #include "topology/catalog.hpp"
@@ -178,14 +177,6 @@ class SnapshotReader {
   std::unordered_map<Id, StackFrame> frames_;   // the same
 };
 
-}  // namespace
-
-MemorySnapshot load_memory_snapshot(const std::string& path) {
-  return SnapshotReader(path).read();
-}
-
-namespace {
-
 std::vector<FrameRules::Pattern> patterns_in(const Table& table, std::string_view key) {
   return mapped(table.texts(key), [](const std::string& text) {
     const std::size_t colon = text.find(':');
@@ -212,6 +203,10 @@ bool is_own(std::span<const StackFrame> frames) {
 }
 
 }  // namespace
+
+MemorySnapshot load_memory_snapshot(const std::string& path) {
+  return SnapshotReader(path).read();
+}
 
 std::optional<std::size_t> FrameRules::kind_of_class(std::string_view tensor_class) const {
   for (std::size_t i = 0; i < kinds.size(); ++i)

@@ -229,6 +229,27 @@ void keep_counts(const SourceQuestion& question, const GpusOfSource& told,
        gpus == there ? "--nodes N" : "--nodes N, --set cluster.gpus_per_node=N"});
 }
 
+// The folder that a launch before this one writes is the model that that one began with.
+std::optional<NamedModel> model_called(const SourceQuestion& question, const std::string& said,
+                                       const std::string& kind) {
+  const EarlierLaunch* wrote = nullptr;
+  for (const EarlierLaunch& each : question.earlier)
+    if (same_run(each.output, said) && !same_run(each.model, said)) wrote = &each;
+  auto model = find_named_model(question.data, wrote ? wrote->model : said, question.file);
+  if (model && wrote)
+    model->how = fmt::format("the launch of line {} writes it, from {}", wrote->line, wrote->model);
+  if (!model)
+    model = model_of_size(question.data, {wrote ? wrote->model : said, question.file}, kind);
+  return model;
+}
+
+// Returns the mean length of documents that the command line says; 0: it does not.
+double mean_length(const SourceQuestion& question) {
+  for (const auto& [key, value] : question.settings)
+    if (key == "job.document_length.mean") return std::strtod(value.c_str(), nullptr);
+  return 0;
+}
+
 }  // namespace
 
 void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation,
@@ -260,24 +281,6 @@ void assume_machine(const SourceQuestion& question, const Table& source, Transla
       {"machine", nodes_text(*machine) + (card.empty() ? "" : " in place of " + card), why,
        "--cluster NAME --nodes N"});
 }
-
-namespace {
-
-// The folder that a launch before this one writes is the model that that one began with.
-std::optional<NamedModel> model_called(const SourceQuestion& question, const std::string& said,
-                                       const std::string& kind) {
-  const EarlierLaunch* wrote = nullptr;
-  for (const EarlierLaunch& each : question.earlier)
-    if (same_run(each.output, said) && !same_run(each.model, said)) wrote = &each;
-  auto model = find_named_model(question.data, wrote ? wrote->model : said, question.file);
-  if (model && wrote)
-    model->how = fmt::format("the launch of line {} writes it, from {}", wrote->line, wrote->model);
-  if (!model)
-    model = model_of_size(question.data, {wrote ? wrote->model : said, question.file}, kind);
-  return model;
-}
-
-}  // namespace
 
 void assume_model(const SourceQuestion& question, const Table& source, const std::string& key,
                   Translation& translation) {
@@ -320,17 +323,6 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
   translation.assumptions.push_back(
       {"model", fmt::format("{} for {}", model->name, said), model->how, "--model NAME"});
 }
-
-namespace {
-
-// Returns the mean length of documents that the command line says; 0: it does not.
-double mean_length(const SourceQuestion& question) {
-  for (const auto& [key, value] : question.settings)
-    if (key == "job.document_length.mean") return std::strtod(value.c_str(), nullptr);
-  return 0;
-}
-
-}  // namespace
 
 void assume_data(const SourceQuestion& question, const DataOfSource& data,
                  Translation& translation) {

@@ -37,11 +37,9 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
 // This says how full rows are, and how much data there is. `epochs` is how often it is gone
 // through; with `steps_said` the source says how long the run is.
 struct DataOfSource {
-  bool packed = true;
-  bool pairs = false;
+  bool packed = true, pairs = false;
   double epochs = 1;
-  bool steps_said = false;
-  bool fill_said = false;
+  bool steps_said = false, fill_said = false;
   Padding padding = Padding::row;  // of rows that are not packed
   std::string_view padding_key{};
 };

@@ -68,6 +68,28 @@ void put_stage_layers(MappedSource& source, const LearnersOfSource& learners, st
 
 }  // namespace
 
+LearnersOfSource megatron_learners(MappedSource& source, const std::string& block) {
+  LearnersOfSource learners{.tensor_key = block + "tensor_model_parallel_size",
+                            .context_key = block + "context_parallel_size",
+                            .stages_key = block + "pipeline_model_parallel_size",
+                            .experts_key = block + "expert_model_parallel_size",
+                            .expert_tensor_key = block + "expert_tensor_parallel_size",
+                            .sequence_key = block + "sequence_parallel"};
+  const auto whole = [&](const std::string& key, std::int64_t fallback) {
+    return source.whole(key, fallback, std::min<std::int64_t>(fallback, 1), most_ranks);
+  };
+  learners.tensor = whole(learners.tensor_key, 1);
+  learners.context = whole(learners.context_key, 1);
+  learners.stages = whole(learners.stages_key, 1);
+  learners.experts = whole(learners.experts_key, 1);
+  learners.expert_tensor = whole(learners.expert_tensor_key, learners.tensor);
+  learners.sequence = source.on(learners.sequence_key, true);
+  const std::string layers = block + "override_transformer_config.num_layers_in_";
+  learners.first_layers = whole(layers + "first_pipeline_stage", 0);
+  learners.last_layers = whole(layers + "last_pipeline_stage", 0);
+  return learners;
+}
+
 void put_learners(MappedSource& source, const LearnersOfSource& learners) {
   const auto put = [&](std::string_view path, std::int64_t size, const std::string& key) {
     if (size > 1) source.put(path, size, key);
@@ -86,6 +108,20 @@ void put_learners(MappedSource& source, const LearnersOfSource& learners) {
   put("strategy.pipeline_parallel.size", learners.stages, learners.stages_key);
   if (learners.stages > 1 && source.around().model)
     put_stage_layers(source, learners, source.around().model->layers);
+}
+
+GpusOfSource beside_server(GpusOfSource learners, std::int64_t server) {
+  constexpr std::int64_t usual = 8;  // of a node
+  const std::int64_t nodes = std::max<std::int64_t>(1, learners.nodes);
+  learners.why += fmt::format(", and a server has {} beside them", server);
+  if (nodes == 1 && learners.gpus + server <= usual) {
+    learners.gpus += server;
+    return learners;
+  }
+  const std::int64_t each = learners.gpus / nodes;
+  learners.nodes = nodes + (server + each - 1) / each;
+  learners.gpus = each * learners.nodes;
+  return learners;
 }
 
 void put_updates(MappedSource& source, std::int64_t batch, std::int64_t part,

@@ -1,20 +1,16 @@
 #include "scenarios/foreign/table/mapped_source.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <utility>
 
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/source_release.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "scenarios/read/releases.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -280,6 +276,13 @@ void MappedSource::take_releases(const std::vector<std::string>& programs) {
   }
 }
 
+std::string MappedSource::choice(std::string_view key, std::string_view fallback) {
+  const std::string said = text(key, fallback);
+  const std::vector<std::string> known = facts().table("choices").texts(key);
+  if (!said.empty() && !holds(known, said)) problem(key, expected_one_of(known, said));
+  return said;
+}
+
 bool MappedSource::on(std::string_view key, bool fallback) {
   const std::string word = plain(text(key));
   return word.empty() ? fallback : is_yes(word);
@@ -337,6 +340,13 @@ void MappedSource::put_precision(std::string_view key, const std::string& word,
   if (known.has(word)) return put("strategy.precision", known.text(word), key, word);
   problem(key, fmt::format("{}{}expected {}, found \"{}\"{}", place, place.empty() ? "" : ": ",
                            one_of(known.keys()), word, did_you_mean(word, known.keys())));
+}
+
+void MappedSource::put_word(std::string_view path, std::string_view table, const std::string& word,
+                            std::string_view key, std::string_view otherwise) {
+  const Table words = facts().table(table);
+  if (words.has(word)) return put(path, words.text(word), key, word);
+  without(key, fmt::format("{}: {}", word, otherwise));
 }
 
 void MappedSource::without(std::string_view key, std::string why) {

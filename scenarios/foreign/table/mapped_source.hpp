@@ -31,8 +31,7 @@ struct MappedKey {
   std::string ours;    // "job.sequence"
   // These are their word and ours; of theirs in `near` the scenario only knows something that is
   // near to it.
-  std::vector<std::pair<std::string, std::string>> words{};
-  std::vector<std::pair<std::string, std::string>> near{};
+  std::vector<std::pair<std::string, std::string>> words{}, near{};
   std::string absent{};   // what leaving it out means, in their words; empty: nothing
   std::string nothing{};  // a value that asks for nothing, in their words
   // Keys of the scenario, and the values beside which alone this one counts.
@@ -65,6 +64,8 @@ class MappedSource {
   // ---- what the file says; a key asked for counts as used ----
   bool says(std::string_view key);
   std::string text(std::string_view key, std::string_view fallback = "");
+  // One of those that the table has for it among its `choices`, which is a problem otherwise.
+  std::string choice(std::string_view key, std::string_view fallback = "");
   bool on(std::string_view key, bool fallback = false);
   std::int64_t whole(std::string_view key, std::int64_t fallback, std::int64_t low,
                      std::int64_t high);
@@ -97,6 +98,10 @@ class MappedSource {
   // Puts how products are multiplied, in the program's word for it: its table `precisions`. `place`
   // is where the word stands, if not at the key.
   void put_precision(std::string_view key, const std::string& word, std::string_view place = "");
+  // Puts what the table of this name says of a word of the program's; `otherwise` is what is taken
+  // for one that it does not know.
+  void put_word(std::string_view path, std::string_view table, const std::string& word,
+                std::string_view key, std::string_view otherwise);
   // The key was read, and the result is without it, or with something near to it.
   void without(std::string_view key, std::string why);
   // The same, and what is needed of memory is counted too low.

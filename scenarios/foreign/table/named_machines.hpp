@@ -14,8 +14,7 @@ class Catalogue;
 struct NamedMachine {
   std::string words{};  // "8xMI300"
   std::string node{};   // empty: the catalogue has none of this GPU
-  std::uint32_t gpus = 0;
-  std::uint32_t nodes = 1;
+  std::uint32_t gpus = 0, nodes = 1;
   bool whole = true;  // all GPUs of its nodes
 };
 

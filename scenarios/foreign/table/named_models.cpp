@@ -13,7 +13,6 @@
 #include "scenarios/read/entries.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
-#include "topology/catalog.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {

@@ -7,9 +7,7 @@
 
 #include "scenarios/keys/key_tables.hpp"
 #include "scenarios/read/anchor.hpp"
-#include "scenarios/read/constants.hpp"
 #include "scenarios/read/entries.hpp"
-#include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/units.hpp"

@@ -142,9 +142,14 @@ std::vector<std::string> modules_of_pattern(const std::string& said, const Table
 void put_adapter(MappedSource& source, const AdapterWords& words) {
   const Document shared = shared_words(source);
   const Table modules = shared.root().table("lora_modules");
-  std::vector<std::string> named = words.modules;
+  std::vector<std::string> named =
+      words.modules ? *words.modules : words_at(source, words.modules_key);
+  if (named.empty() && !words.usual_modules.empty()) named = {words.usual_modules};
   if (named.size() == 1) named = modules_of_pattern(named.front(), modules);
-  source.put("strategy.lora.rank", words.rank, words.rank_key);
+  source.put("strategy.lora.rank",
+             words.rank > 0 ? words.rank
+                            : source.whole(words.rank_key, words.usual_rank, 1, most_lora_rank),
+             words.rank_key);
   const auto names_any = [&](std::string_view where) {
     const std::vector<std::string> known = modules.texts(where);
     return std::ranges::any_of(named, [&](const std::string& said) {

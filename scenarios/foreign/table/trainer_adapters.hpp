@@ -14,9 +14,11 @@ namespace stepsim {
 
 struct AdapterWords {
   std::string_view rank_key, modules_key;
-  std::int64_t rank = 8;
-  std::vector<std::string> modules{};  // empty: the usual ones
-  std::string format{};                // of workloads/formats, of what is frozen; empty: 16 bits
+  std::int64_t usual_rank = 8;
+  std::int64_t rank = 0;                              // 0: what its key says, else the usual one
+  std::optional<std::vector<std::string>> modules{};  // none: what their key says
+  std::string usual_modules{};  // where no module is said; empty: queries and values
+  std::string format{};         // of workloads/formats, of what is frozen; empty: 16 bits
   std::string_view format_key{};
   std::string_view whole_key{};    // of modules that are trained whole beside them
   std::string_view dora_key{};     // turns DoRA on

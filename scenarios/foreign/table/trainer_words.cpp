@@ -72,6 +72,42 @@ std::vector<std::string> shipped_files(const MappedSource& source) {
   return names;
 }
 
+// Puts the size of images: that of COCO's, which many data sets are made of, unless the file lets
+// through smaller ones alone.
+void put_pixels(MappedSource& source, const ImageWords& words) {
+  const double most =
+      words.pixels_key.empty() ? 0 : source.number(words.pixels_key, words.most_pixels, 0, 1e9);
+  const double usual = Job{}.pixels, pixels = most > 0 ? std::min(most, usual) : usual;
+  if (!source.question().decides("job.pixels"))
+    source.put("job.pixels",
+               fmt::format("{{value: {}, low: {}, high: {}, source: sizes of images are not in the "
+                           "file}}",
+                           pixels, std::min(pixels, 224.0 * 224), most > 0 ? most : 4 * usual),
+               pixels < usual ? words.pixels_key : "", "taken");
+  if (!source.question().decides("job.images"))
+    source.result().assumptions.push_back(
+        {"images of a row",
+         fmt::format("1 of {:.0f} pixels, {:.0f} tokens", pixels,
+                     picture_of(*source.around().model->tower, pixels).tokens),
+         "the file does not say", "--set job.images=0 (text alone), --set job.pixels=N"});
+}
+
+// Accelerate counts PyTorch's strategies from 1.
+std::string strategy_word(const std::string& said) {
+  constexpr std::array<std::string_view, 5> counted{"full_shard", "shard_grad_op", "no_shard",
+                                                    "hybrid_shard", "hybrid_shard_zero2"};
+  const bool is_count = said.size() == 1 && said.front() >= '1' && said.front() <= '5';
+  return is_count ? std::string(counted.at(static_cast<std::size_t>(said.front() - '1')))
+                  : in_small_letters(said);
+}
+
+bool lacks_bf16(const MappedSource& source) {
+  const auto& cluster = source.around().cluster;
+  if (!cluster || !is_on(source.question().data, gpu_shelf, cluster->gpu.name)) return false;
+  const Document gpu = open_entry(source.question().data, gpu_shelf, cluster->gpu.name);
+  return holds(gpu.root().texts_or("lacks"), "bf16");
+}
+
 }  // namespace
 
 Document shared_words(const MappedSource& source) {
@@ -166,30 +202,6 @@ void put_attention(MappedSource& source, std::string_view key, const std::string
   source.put("strategy.attention", wants_mask ? "sdpa_efficient" : kernel, key,
              wants_mask ? "packed rows need a mask" : "");
 }
-
-namespace {
-
-// Puts the size of images: that of COCO's, which many data sets are made of, unless the file lets
-// through smaller ones alone.
-void put_pixels(MappedSource& source, const ImageWords& words) {
-  const double most =
-      words.pixels_key.empty() ? 0 : source.number(words.pixels_key, words.most_pixels, 0, 1e9);
-  const double usual = Job{}.pixels, pixels = most > 0 ? std::min(most, usual) : usual;
-  if (!source.question().decides("job.pixels"))
-    source.put("job.pixels",
-               fmt::format("{{value: {}, low: {}, high: {}, source: sizes of images are not in the "
-                           "file}}",
-                           pixels, std::min(pixels, 224.0 * 224), most > 0 ? most : 4 * usual),
-               pixels < usual ? words.pixels_key : "", "taken");
-  if (!source.question().decides("job.images"))
-    source.result().assumptions.push_back(
-        {"images of a row",
-         fmt::format("1 of {:.0f} pixels, {:.0f} tokens", pixels,
-                     picture_of(*source.around().model->tower, pixels).tokens),
-         "the file does not say", "--set job.images=0 (text alone), --set job.pixels=N"});
-}
-
-}  // namespace
 
 void put_images(MappedSource& source, const ImageWords& words) {
   std::vector<std::string_view> keys(words.others);
@@ -292,19 +304,6 @@ void put_unfused_on_host(MappedSource& source, std::string_view key) {
   source.put("strategy.offload.cpu_adam", "operators", key, "PyTorch's own on the host");
 }
 
-namespace {
-
-// Accelerate counts PyTorch's strategies from 1.
-std::string strategy_word(const std::string& said) {
-  constexpr std::array<std::string_view, 5> counted{"full_shard", "shard_grad_op", "no_shard",
-                                                    "hybrid_shard", "hybrid_shard_zero2"};
-  const bool is_count = said.size() == 1 && said.front() >= '1' && said.front() <= '5';
-  return is_count ? std::string(counted.at(static_cast<std::size_t>(said.front() - '1')))
-                  : in_small_letters(said);
-}
-
-}  // namespace
-
 ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
   const std::string strategy = strategy_word(words.strategy),
                     reshard = strategy_word(words.reshard);
@@ -354,17 +353,6 @@ bool never_checkpoints(MappedSource& source) {
   return model && source.on("trust_remote_code") &&
          holds(shared_words(source).root().texts("never_checkpoints"), model->architecture);
 }
-
-namespace {
-
-bool lacks_bf16(const MappedSource& source) {
-  const auto& cluster = source.around().cluster;
-  if (!cluster || !is_on(source.question().data, gpu_shelf, cluster->gpu.name)) return false;
-  const Document gpu = open_entry(source.question().data, gpu_shelf, cluster->gpu.name);
-  return holds(gpu.root().texts_or("lacks"), "bf16");
-}
-
-}  // namespace
 
 bool put_types(MappedSource& source, bool plain) {
   const bool tf32 = source.on("tf32"), sixteen = source.on("fp16");

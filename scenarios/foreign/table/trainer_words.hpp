@@ -17,9 +17,7 @@ namespace stepsim {
 struct ShardingFacts {
   bool sharded = false;
   bool stage_3 = false;  // of ZeRO
-  bool fsdp = false;
-  bool fsdp2 = false;
-  bool optimizer_on_host = false;
+  bool fsdp = false, fsdp2 = false, optimizer_on_host = false;
   bool replaces_optimizer = true;  // DeepSpeed puts its own in place of one on the host
 };
 

@@ -183,8 +183,7 @@ class Evaluation {
   Tokens rest_{};
   PythonPlace place_{};
   std::size_t steps_ = 0;
-  int nesting_ = 0;
-  int depth_ = 0;
+  int nesting_ = 0, depth_ = 0;
 };
 
 }  // namespace stepsim::python

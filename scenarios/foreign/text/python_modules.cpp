@@ -7,7 +7,6 @@
 #include "scenarios/foreign/text/near_files.hpp"
 #include "scenarios/foreign/text/relaxed_json.hpp"
 #include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {

@@ -1,7 +1,5 @@
 #include "scenarios/foreign/text/python_syntax.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 

@@ -29,8 +29,7 @@ struct PythonGuard {
 struct PythonAssignment {
   std::vector<std::string> names{};  // several: a, b = ...; "a.b" is a.b = ... and a["b"] = ...
   PythonTokens value{};
-  int line = 0;
-  int guard = -1;
+  int line = 0, guard = -1;
 };
 
 struct PythonStatement {
@@ -51,8 +50,7 @@ struct PythonScope {
   std::size_t around = 0;  // the scope that it is defined in
   std::vector<PythonParameter> parameters{};
   std::vector<PythonTokens> decorators{};
-  std::vector<PythonAssignment> assignments{};
-  std::vector<PythonAssignment> returns{};
+  std::vector<PythonAssignment> assignments{}, returns{};
   std::vector<PythonStatement> statements{};  // all of them, assignments as well
 };
 

@@ -129,8 +129,7 @@ class Reader {
     return number_from<std::int64_t>(word);
   }
 
-  std::string_view text_;
-  std::string_view rest_ = text_;
+  std::string_view text_, rest_ = text_;
   const std::function<Value(const std::string&)>& value_of_;
   int depth_ = 0;
 };

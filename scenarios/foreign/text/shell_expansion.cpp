@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "scenarios/foreign/text/shell_arithmetic.hpp"
-#include "scenarios/foreign/text/shell_syntax.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"

@@ -11,7 +11,6 @@
 
 #include "scenarios/foreign/text/near_files.hpp"
 #include "scenarios/foreign/text/shell_expansion.hpp"
-#include "scenarios/foreign/text/shell_syntax.hpp"
 #include "scenarios/foreign/text/shell_tests.hpp"
 #include "scenarios/foreign/text/slurm_words.hpp"
 #include "sim/base/error.hpp"

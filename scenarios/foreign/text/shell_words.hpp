@@ -17,8 +17,7 @@ struct ShellWord {
   int line = 0;
   // Why the text is not known, or not all of it: "$1, which nothing sets"; and the variable that
   // would say it, if there is one. Empty: it is known.
-  std::string unknown{};
-  std::string variable{};
+  std::string unknown{}, variable{};
   std::string tail{};  // what stands behind the last piece that is not known
 };
 

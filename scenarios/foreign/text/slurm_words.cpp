@@ -1,8 +1,10 @@
 #include "scenarios/foreign/text/slurm_words.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "sim/base/letters.hpp"
 
@@ -44,20 +46,10 @@ void read_gpus_of_slurm(std::string_view text, bool named, SlurmCounts& counts,
 }
 
 std::string long_name_of(char letter) {
-  switch (letter) {
-    case 'N':
-      return "nodes";
-    case 'n':
-      return "ntasks";
-    case 'G':
-      return "gpus";
-    case 'p':
-      return "partition";
-    case 'C':
-      return "constraint";
-    default:
-      return std::string(1, letter);
-  }
+  constexpr std::array<std::pair<char, std::string_view>, 5> names{
+      {{'N', "nodes"}, {'n', "ntasks"}, {'G', "gpus"}, {'p', "partition"}, {'C', "constraint"}}};
+  const auto name = std::ranges::find(names, letter, &std::pair<char, std::string_view>::first);
+  return name == names.end() ? std::string(1, letter) : std::string(name->second);
 }
 
 // sbatch takes a shell's quotes off what stands behind #SBATCH.

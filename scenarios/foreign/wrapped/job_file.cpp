@@ -7,7 +7,6 @@
 
 #include "scenarios/foreign/table/named_machines.hpp"
 #include "scenarios/foreign/wrapped/wrapped_source.hpp"
-#include "sim/base/config.hpp"
 #include "sim/base/letters.hpp"
 
 namespace stepsim {

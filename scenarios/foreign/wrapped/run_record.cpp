@@ -7,7 +7,6 @@
 
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/wrapped/wrapped_source.hpp"
-#include "sim/base/config.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 

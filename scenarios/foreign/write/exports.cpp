@@ -8,7 +8,7 @@
 
 #include "scenarios/foreign/write/writers.hpp"
 #include "scenarios/read/resolved.hpp"
-#include "workloads/model/model.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -67,8 +67,7 @@ constexpr std::array kinds{
     FileKind{"verl", true, "# ", "#!/usr/bin/env bash\n", one_file<verl_text>}};
 
 const FileKind& kind_called(std::string_view name) {
-  const auto place = std::find_if(kinds.begin(), kinds.end(),
-                                  [&](const FileKind& kind) { return kind.name == name; });
+  const auto place = std::ranges::find(kinds, name, &FileKind::name);
   if (place != kinds.end()) return *place;
   std::vector<std::string> names = export_kinds();
   names.emplace_back("paje");     // of runs
@@ -83,11 +82,11 @@ bool is_beside(const ResolvedKey& key) {
   const std::string head = key.path().substr(0, key.path().find('.'));
   constexpr std::array heads{"name",   "note",      "family",   "model",    "cluster",
                              "recipe", "constants", "measured", "estimated"};
-  if (std::find(heads.begin(), heads.end(), head) != heads.end()) return true;
+  if (holds(heads, head)) return true;
   // One is said by the other; a DeepSpeed file is taken in.
   constexpr std::array others{"job.global_batch", "strategy.deepspeed",
                               "strategy.deepspeed_except"};
-  return std::find(others.begin(), others.end(), key.path()) != others.end();
+  return holds(others, key.path());
 }
 
 // Returns what a key that leaves it to the stack comes to.
@@ -111,10 +110,7 @@ std::string shown(const std::string& value) {
 }  // namespace
 
 std::vector<std::string> export_kinds() {
-  std::vector<std::string> names;
-  names.reserve(kinds.size());
-  for (const FileKind& kind : kinds) names.emplace_back(kind.name);
-  return names;
+  return texts_of(kinds, &FileKind::name);
 }
 
 std::vector<ExportedFile> export_as(const Catalogue& data, const Scenario& scenario,

@@ -7,7 +7,6 @@
 
 #include "scenarios/foreign/table/mapped_source.hpp"
 #include "sim/base/letters.hpp"
-#include "topology/catalog.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {

@@ -4,7 +4,6 @@
 #include <limits>
 #include <span>
 
-#include "sim/engine/occupancy.hpp"
 #include "sim/engine/own/sharing.hpp"
 #include "sim/engine/ready_loop.hpp"
 

@@ -35,8 +35,7 @@ class Sharing {
  private:
   // A route crosses the link so many times.
   struct Crossing {
-    std::uint32_t link = 0;
-    std::uint32_t times = 0;
+    std::uint32_t link = 0, times = 0;
   };
   struct UnderWay {
     std::uint32_t route = 0;

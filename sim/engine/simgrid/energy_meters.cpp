@@ -20,6 +20,30 @@ double joules_of(const sg4::Host* host, double later) {
   return sg_host_get_consumed_energy(host) + later * sg_host_get_current_consumption(host);
 }
 
+// Computed says what a program computes on one device.
+struct Computed {
+  std::set<Stream> streams{};
+  std::set<int> streaming{};
+};
+
+std::vector<Computed> computed_on(const OpGraph& graph, std::size_t devices) {
+  std::vector<Computed> all(devices);
+  for (const Op& op : graph.ops()) {
+    if (op.kind != OpKind::compute) continue;
+    all[op.rank].streams.insert(op.stream);
+    all[op.rank].streaming.insert(op.streaming);
+  }
+  return all;
+}
+
+// Returns all sums of one of `sums` and one of `more`.
+std::set<int> sums_with(const std::set<int>& sums, const std::set<int>& more) {
+  std::set<int> all;
+  for (const int sum : sums)
+    for (const int each : more) all.insert(sum + each);
+  return all;
+}
+
 }  // namespace
 
 EnergyMeters::EnergyMeters(const Draws& draws, const OpGraph& graph, const Platform& platform)
@@ -126,34 +150,6 @@ Meters EnergyMeters::read(double until) const {
     meters.links[index(each.id)] = sg_link_get_consumed_energy(each.link);
   return meters;
 }
-
-namespace {
-
-// Computed says what a program computes on one device.
-struct Computed {
-  std::set<Stream> streams{};
-  std::set<int> streaming{};
-};
-
-std::vector<Computed> computed_on(const OpGraph& graph, std::size_t devices) {
-  std::vector<Computed> all(devices);
-  for (const Op& op : graph.ops()) {
-    if (op.kind != OpKind::compute) continue;
-    all[op.rank].streams.insert(op.stream);
-    all[op.rank].streaming.insert(op.streaming);
-  }
-  return all;
-}
-
-// Returns all sums of one of `sums` and one of `more`.
-std::set<int> sums_with(const std::set<int>& sums, const std::set<int>& more) {
-  std::set<int> all;
-  for (const int sum : sums)
-    for (const int each : more) all.insert(sum + each);
-  return all;
-}
-
-}  // namespace
 
 std::size_t PowerStates::place(const DeviceWork& work) const {
   const auto mix = std::ranges::find(mixes_, Mix{work.computations, work.streaming});

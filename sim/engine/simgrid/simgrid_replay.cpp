@@ -29,11 +29,9 @@
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
-#include "sim/engine/occupancy.hpp"
 #include "sim/engine/ready_loop.hpp"
 #include "sim/engine/series.hpp"
 #include "sim/engine/simgrid/energy_meters.hpp"
-#include "sim/engine/simgrid/versions.hpp"
 
 namespace stepsim {
 namespace {

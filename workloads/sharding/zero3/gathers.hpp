@@ -28,8 +28,7 @@ class Zero3Gathers {
   std::size_t gathered_tensors(const Unit& unit) const;
   struct Wanted {
     std::uint32_t instance;
-    double elements;
-    double tensors;
+    double elements, tensors;
   };
   void find_modules();
   void find_next_uses(std::size_t instances);

@@ -11,8 +11,7 @@ namespace stepsim {
 
 // This is what is trained, on all ranks together.
 struct TrainedTensors {
-  double parameters = 0;
-  double count = 0;
+  double parameters = 0, count = 0;
   std::vector<double> persistent;  // elements of each tensor that stays gathered, trained or not
 };
 TrainedTensors trained_tensors(const std::vector<Visit>& visits, double persistence_threshold);

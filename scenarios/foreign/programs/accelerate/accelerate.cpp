@@ -170,6 +170,30 @@ void put_other_blocks(MappedSource& source, const std::string& file, const Table
     not_modelled("use_cpu", "true", "the GPUs are used");
 }
 
+// Options of the launcher as keys of its file, as far as they belong to this kind of sharding,
+// and what Accelerate takes where neither says more.
+void lay_options(Document& document, const Launch& launch, const std::string& sharding) {
+  const bool deepspeed = sharding == "DEEPSPEED", fsdp = sharding == "FSDP";
+  const bool groups = launch.options.contains("use_parallelism_config");
+  document.set("distributed_type", sharding);
+  for (const auto& [name, word] : launch.options) {
+    if (!word.unknown.empty()) continue;
+    const bool own = name == "deepspeed_config_file" || name == "zero_stage" ||
+                     name.starts_with("offload_") || name == "deepspeed_moe_layer_cls_names";
+    const std::string block = own && deepspeed                    ? "deepspeed_config."
+                              : fsdp && name.starts_with("fsdp_") ? "fsdp_config."
+                              : groups && name.starts_with("parallelism_config_")
+                                  ? "parallelism_config."
+                              : name == "mixed_precision" ? ""
+                                                          : "-";
+    if (block != "-") document.set(block + name, yaml_quoted(word.text));
+  }
+  if (deepspeed && !document.peek("deepspeed_config"))
+    document.set("deepspeed_config.zero_stage", "2");
+  if (fsdp && !document.peek("fsdp_config"))
+    document.set("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD");
+}
+
 }  // namespace
 
 AccelerateFile read_accelerate(const Catalogue& data, const std::string& file) {
@@ -201,34 +225,6 @@ AccelerateFile read_accelerate(const Catalogue& data, const Document& document,
   document.finish(Leftovers::allowed);
   return result;
 }
-
-namespace {
-
-// Options of the launcher as keys of its file, as far as they belong to this kind of sharding,
-// and what Accelerate takes where neither says more.
-void lay_options(Document& document, const Launch& launch, const std::string& sharding) {
-  const bool deepspeed = sharding == "DEEPSPEED", fsdp = sharding == "FSDP";
-  const bool groups = launch.options.contains("use_parallelism_config");
-  document.set("distributed_type", sharding);
-  for (const auto& [name, word] : launch.options) {
-    if (!word.unknown.empty()) continue;
-    const bool own = name == "deepspeed_config_file" || name == "zero_stage" ||
-                     name.starts_with("offload_") || name == "deepspeed_moe_layer_cls_names";
-    const std::string block = own && deepspeed                    ? "deepspeed_config."
-                              : fsdp && name.starts_with("fsdp_") ? "fsdp_config."
-                              : groups && name.starts_with("parallelism_config_")
-                                  ? "parallelism_config."
-                              : name == "mixed_precision" ? ""
-                                                          : "-";
-    if (block != "-") document.set(block + name, yaml_quoted(word.text));
-  }
-  if (deepspeed && !document.peek("deepspeed_config"))
-    document.set("deepspeed_config.zero_stage", "2");
-  if (fsdp && !document.peek("fsdp_config"))
-    document.set("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD");
-}
-
-}  // namespace
 
 void lay_options_over(AccelerateFile& accelerate, const Launch& launch) {
   const auto says = [&](const char* name) { return launch.options.contains(name); };

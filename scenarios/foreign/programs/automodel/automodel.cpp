@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/letters.hpp"
@@ -162,20 +160,15 @@ ShardingFacts put_automodel_sharding(MappedSource& source, const AutomodelDegree
   return facts;
 }
 
-void put_word(MappedSource& source, std::string_view path, std::string_view key,
+void put_said(MappedSource& source, std::string_view path, std::string_view key,
               std::string_view table) {
-  const std::string said = source.text(key);
-  const Table words = source.facts().table(table);
-  if (said.empty()) return;
-  if (words.has(said))
-    source.put(path, words.text(said), key, said);
-  else
-    source.without(key, fmt::format("{}: what the stack does is taken", said));
+  if (const std::string said = source.text(key); !said.empty())
+    source.put_word(path, table, said, key, "what the stack does is taken");
 }
 
 // Puts how the family's own classes run it; those of transformers say attn_implementation.
 void put_backend(MappedSource& source, const AutomodelDegrees& degrees) {
-  put_word(source, "strategy.attention",
+  put_said(source, "strategy.attention",
            source.says("model.backend.attn") ? "model.backend.attn" : "model.attn_implementation",
            "attention");
   if (source.around().model && source.around().model->experts) {
@@ -192,7 +185,7 @@ void put_backend(MappedSource& source, const AutomodelDegrees& degrees) {
       source.put("strategy.moe.neighbours", true, "model.backend.fake_balanced_gate",
                  "tokens are dealt out to experts in turn");
     if (degrees.experts > 1)
-      put_word(source, "strategy.moe.dispatcher", "model.backend.dispatcher", "dispatchers");
+      put_said(source, "strategy.moe.dispatcher", "model.backend.dispatcher", "dispatchers");
   }
   if (source.on("compile.enabled") || source.on("distributed.enable_compile"))
     source.put("strategy.compile", true,
@@ -239,7 +232,6 @@ void put_automodel_adapter(MappedSource& source) {
   const bool four = source.on(four_key), eight = source.on(eight_key);
   put_adapter(source, {.rank_key = "peft.dim",
                        .modules_key = "peft.target_modules",
-                       .rank = source.whole("peft.dim", 8, 1, most_lora_rank),
                        .modules = modules,
                        .format = bitsandbytes_format(four    ? 4
                                                      : eight ? 8
@@ -251,13 +243,10 @@ void put_automodel_adapter(MappedSource& source) {
 void put_automodel_loss(MappedSource& source) {
   constexpr std::string_view key = "loss_fn._target_", cast = "loss_fn.fp32_upcast";
   const std::string said = word_behind_dots(source.text(key, "MaskedCrossEntropy"));
-  const Table known = source.facts().table("losses");
-  if (!known.has(said))
-    source.without(key, fmt::format("{}: the loss of the stack is taken", said));
-  else if (known.text(said) == "logits" && !source.on(cast, true))
-    source.put("strategy.cross_entropy", "logits_16", cast);
-  else
-    source.put("strategy.cross_entropy", known.text(said), key, said);
+  const bool wide = source.on(cast, true);
+  if (!wide && source.facts().table("losses").text_or(said, "") == "logits")
+    return source.put("strategy.cross_entropy", "logits_16", cast);
+  source.put_word("strategy.cross_entropy", "losses", said, key, "the loss of the stack is taken");
 }
 
 void put_automodel_optimizer(MappedSource& source, const ShardingFacts& sharding) {

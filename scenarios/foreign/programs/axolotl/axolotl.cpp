@@ -6,7 +6,6 @@
 
 #include "scenarios/foreign/programs/hf/trl_grpo.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/letters.hpp"
@@ -400,7 +399,6 @@ void put_adapters(MappedSource& source, const ShardingFacts& sharding) {
   if (!linear) modules = words_at(source, modules_key);
   put_adapter(source, {.rank_key = "lora_r",
                        .modules_key = modules_key,
-                       .rank = source.whole("lora_r", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .format = experts ? "nf4_all"
                                          : bitsandbytes_format(four    ? 4

@@ -6,7 +6,6 @@
 #include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
-#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -195,14 +194,9 @@ NeoxEntries neox_alibi(const NeoxShape& shape) {
 
 std::string described_neox(MappedSource& source, std::int64_t tensor) {
   const NeoxShape shape = read_neox_shape(source, tensor);
-  const std::vector<std::string> known{"rotary", "learned", "alibi"};
-  const std::string positions = source.text("pos_emb", "learned");
+  const std::string positions = source.choice("pos_emb", "learned");
   if (source.whole("moe_num_experts", 1, 1, 1024) > 1)
     source.problem("moe_num_experts", "gpt-neox's own experts are not modelled");
-  if (!holds(known, positions)) {
-    source.problem("pos_emb", expected_one_of(known, positions));
-    return "";
-  }
   NeoxEntries entries;
   if (positions == "rotary") {
     entries = neox_rotary(source, shape);
@@ -277,9 +271,7 @@ void put_neox_batch(MappedSource& source) {
 }
 
 void put_neox_job(MappedSource& source) {
-  const std::vector<std::string> known{"normal", "dpo", "kto", "rm"};
-  const std::string way = source.text("train_impl", "normal");
-  if (!holds(known, way)) return source.problem("train_impl", expected_one_of(known, way));
+  const std::string way = source.choice("train_impl", "normal");
   if (!source.says("seq_length")) source.problem("seq_length", "is missing");
   const bool pairs = way == "dpo" || way == "rm";
   source.put("job.method", way == "normal" ? "sft" : way == "kto" ? "kto" : "dpo", "train_impl");

@@ -42,15 +42,13 @@ struct TrainerProgram {
 
   std::string_view name, table;
   HfTraining training = HfTraining::sft;
-  std::string_view method_key{};
-  std::string_view length_key{};
+  std::string_view method_key{}, length_key{};
   std::string_view answer_key{};  // of an answer that is cut by itself; empty: rows are cut whole
   std::int64_t length = 1024;
   std::string_view model_key = "model_name_or_path";
   std::int64_t rows = 8, batches = 1;  // of a micro-batch, and of a step
   bool packs = false;                  // unless it is told otherwise
-  std::string_view packing_key = "packing";
-  std::string_view padding_free_key{};
+  std::string_view packing_key = "packing", padding_free_key{};
   std::string_view samples_key{};  // the most rows of each data set; empty: there is no such key
   Loads loads = Loads::half;
   std::string_view prompt_key = "max_prompt_length";

@@ -59,10 +59,6 @@ std::string mode_of(MappedSource& source, const TrlGrpoWords& words) {
   return apart ? "server" : std::string(words.mode);
 }
 
-std::int64_t nodes_of(const GpusOfSource& learners) {
-  return std::max<std::int64_t>(1, learners.nodes);
-}
-
 // Returns the learners on each node. Those that a launcher starts fill nodes from the first one,
 // and the server is on the rest of the last of these or behind them; else they are on all GPUs but
 // the server's. None: there is no room.
@@ -75,8 +71,9 @@ std::vector<std::int64_t> learners_beside(const GpusOfSource& launched, const Se
     learners.back() -= server.gpus();
     return learners;
   }
-  const std::int64_t nodes = nodes_of(launched), each = launched.gpus / nodes,
-                     behind = (machines.nodes - nodes) * node, beside = node - each;
+  const std::int64_t nodes = std::max<std::int64_t>(1, launched.nodes),
+                     each = launched.gpus / nodes, behind = (machines.nodes - nodes) * node,
+                     beside = node - each;
   if (nodes > machines.nodes || beside < 0 || server.gpus() > behind + beside) return {};
   std::vector<std::int64_t> learners(static_cast<std::size_t>(machines.nodes), 0);
   std::fill_n(learners.begin(), nodes, each);
@@ -195,22 +192,11 @@ void put_scores(MappedSource& source, const TrlGrpoWords& words, std::int64_t ro
 }  // namespace
 
 GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOfSource learners) {
-  constexpr std::int64_t usual = 8;  // of a node
   if (learners.gpus <= 0 || !has_engine(source, words) || mode_of(source, words) != "server")
     return learners;
-  const std::int64_t server = server_of(source, words).gpus(), nodes = nodes_of(learners);
-  learners.why += fmt::format(", and a server has {} beside them", server);
   learners.each = 0;
   learners.learners_alone = true;
-  if (nodes == 1 && learners.gpus + server <= usual) {
-    learners.gpus += server;
-    return learners;
-  }
-  // Nodes are alike.
-  const std::int64_t each = learners.gpus / nodes, more = (server + each - 1) / each;
-  learners.nodes = nodes + more;
-  learners.gpus = each * learners.nodes;
-  return learners;
+  return beside_server(std::move(learners), server_of(source, words).gpus());
 }
 
 void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {

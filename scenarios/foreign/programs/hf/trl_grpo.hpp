@@ -20,10 +20,8 @@ struct TrlGrpoWords {
   std::int64_t samples = 8;            // the same
   bool leave_one_out = false;          // RLOO, whose trainer is told the same
   std::int64_t rows = 1;               // completions that a GPU learns from at a time
-  std::int64_t accumulation = 1;
-  std::int64_t longest_prompt = 512;
-  std::string prompt_key{};
-  std::string rows_key{};
+  std::int64_t accumulation = 1, longest_prompt = 512;
+  std::string prompt_key{}, rows_key{};
   GpusOfSource
       launched{};  // learners, as a launcher starts them; none: the machine's but the server's
 };

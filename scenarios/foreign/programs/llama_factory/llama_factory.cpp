@@ -87,10 +87,7 @@ void read_factory_kernels(TrainerReader& reader, bool liger) {
 
 void read_factory_adapter(TrainerReader& reader) {
   MappedSource& source = reader.source();
-  const std::string type = source.text("finetuning_type", "lora");
-  const std::vector<std::string> known{"full", "lora", "freeze"};
-  if (std::find(known.begin(), known.end(), type) == known.end())
-    return source.problem("finetuning_type", expected_one_of(known, type));
+  const std::string type = source.choice("finetuning_type", "lora");
   if (type == "freeze")
     return source.problem("finetuning_type",
                           "freeze trains the last layers alone, which is not modelled; full and "
@@ -105,12 +102,9 @@ void read_factory_adapter(TrainerReader& reader) {
     format = bitsandbytes_format(bits, type_of_bits, nested);
   else if (method == "hqq" && bits == 4)
     format = "hqq";
-  std::vector<std::string> modules = words_at(source, "lora_target");
-  if (modules.empty()) modules = {"all"};
   put_adapter(source, {.rank_key = "lora_rank",
                        .modules_key = "lora_target",
-                       .rank = source.whole("lora_rank", 8, 1, most_lora_rank),
-                       .modules = std::move(modules),
+                       .usual_modules = "all",
                        .format = format,
                        .format_key = "quantization_bit",
                        .whole_key = "additional_target",

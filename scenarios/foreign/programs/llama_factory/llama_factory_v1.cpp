@@ -1,12 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/letters.hpp"
@@ -62,8 +59,8 @@ void read_v1_job(MappedSource& source, bool pairs) {
 }
 
 ShardingFacts read_v1_sharding(MappedSource& source) {
-  const std::vector<std::string> known{"fsdp2", "deepspeed", "fsdpturbo"};
-  const std::string said = source.text(sharding_key), file = source.text("dist_config.config_file");
+  const std::string said = source.choice(sharding_key),
+                    file = source.text("dist_config.config_file");
   const std::int64_t experts = source.whole("dist_config.ep_size", 1, 1, most_ranks),
                      replicas = source.whole("mp_replicate_size", 1, 1, most_ranks);
   const std::string reshard = source.text("dist_config.reshard_after_forward", "true");
@@ -73,8 +70,6 @@ ShardingFacts read_v1_sharding(MappedSource& source) {
     return put_replicas(source, sharding_key);
   }
   if (said == "deepspeed") return put_deepspeed_file(source, "dist_config.config_file", file);
-  if (std::find(known.begin(), known.end(), said) == known.end())
-    source.problem(sharding_key, expected_one_of(known, said));
   const ShardingFacts sharding = put_fsdp(source, {.key = sharding_key,
                                                    .version = "2",
                                                    .reshard = in_small_letters(reshard),
@@ -87,23 +82,16 @@ ShardingFacts read_v1_sharding(MappedSource& source) {
 }
 
 void read_v1_adapter(MappedSource& source) {
-  const std::vector<std::string> known{"lora", "freeze"};
-  const std::string said = source.text(adapter_key), packed = source.text("quant_config.name");
-  const std::int64_t rank = source.whole("peft_config.r", 8, 1, most_lora_rank),
-                     bits = source.whole("quant_config.quantization_bit", 0, 0, 16);
-  std::vector<std::string> modules = words_at(source, "peft_config.target_modules");
+  const std::string said = source.choice(adapter_key), packed = source.text("quant_config.name");
+  const std::int64_t bits = source.whole("quant_config.quantization_bit", 0, 0, 16);
   if (said.empty()) return;
-  if (std::find(known.begin(), known.end(), said) == known.end())
-    return source.problem(adapter_key, expected_one_of(known, said));
   if (said == "freeze")
     return source.without(adapter_key, "all parameters have gradients and states");
-  if (modules.empty()) modules = {"all"};
   std::string format;
   if (!packed.empty()) format = bitsandbytes_format(bits);
   put_adapter(source, {.rank_key = "peft_config.r",
                        .modules_key = "peft_config.target_modules",
-                       .rank = rank,
-                       .modules = std::move(modules),
+                       .usual_modules = "all",
                        .format = format,
                        .format_key = "quant_config.quantization_bit",
                        .whole_key = "peft_config.modules_to_save",

@@ -5,8 +5,6 @@
 #include <charconv>
 
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/lists.hpp"
@@ -168,9 +166,7 @@ void put_foundry_attention(MappedSource& source) {
 void put_foundry_adapter(MappedSource& source) {
   if (source.keys_below("model.peft_config").empty()) return;
   put_adapter(source, {.rank_key = "model.peft_config.r",
-                       .modules_key = "model.peft_config.target_modules",
-                       .rank = source.whole("model.peft_config.r", 8, 1, most_lora_rank),
-                       .modules = words_at(source, "model.peft_config.target_modules")});
+                       .modules_key = "model.peft_config.target_modules"});
 }
 
 // Returns fewer GPUs than a node has, where the whole batch is too small to be shared by all.
@@ -210,13 +206,9 @@ Translation translate_llm_foundry(const SourceQuestion& question, const Document
   put_foundry_sharding(source);
   put_foundry_adapter(source);
   if (source.text("model.name") == "hf_causal_lm") put_foundry_attention(source);
-  if (const std::string loss = source.text("model.loss_fn"); !loss.empty()) {
-    const Table known = source.facts().table("losses");
-    if (known.has(loss))
-      source.put("strategy.cross_entropy", known.text(loss), "model.loss_fn", loss);
-    else
-      source.without("model.loss_fn", fmt::format("{}: a fused kernel is taken", loss));
-  }
+  if (const std::string loss = source.text("model.loss_fn"); !loss.empty())
+    source.put_word("strategy.cross_entropy", "losses", loss, "model.loss_fn",
+                    "a fused kernel is taken");
   source.put_mapped();
   return source.finish();
 }

@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/lists.hpp"
@@ -282,12 +280,9 @@ void read_swift_job(MappedSource& source) {
 
 void read_megatron_adapter(MappedSource& source) {
   if (source.text("tuner-type", source.text("train-type", "full")) == "full") return;
-  std::vector<std::string> modules = words_at(source, "target-modules");
-  if (modules.empty()) modules = {"all-linear"};
-  put_adapter(source, {.rank_key = "lora-rank",
-                       .modules_key = "target-modules",
-                       .rank = source.whole("lora-rank", 8, 1, most_lora_rank),
-                       .modules = std::move(modules)});
+  put_adapter(
+      source,
+      {.rank_key = "lora-rank", .modules_key = "target-modules", .usual_modules = "all-linear"});
 }
 
 // Reads the block of Megatron-Bridge's files that trains adapters alone.
@@ -304,7 +299,7 @@ void read_bridge_adapter(MappedSource& source) {
     modules = {"all-linear"};
   put_adapter(source, {.rank_key = rank_key,
                        .modules_key = modules_key,
-                       .rank = source.whole(rank_key, 32, 1, most_lora_rank),
+                       .usual_rank = 32,
                        .modules = std::move(modules)});
 }
 

@@ -94,19 +94,9 @@ void put_swift_rows(MappedSource& source) {
 }  // namespace
 
 GpusOfSource swift_grpo_machine(MappedSource& source, GpusOfSource learners) {
-  constexpr std::int64_t usual = 8;  // of a node
   const std::int64_t server = swift_engines(source).gpus();
   if (server == 0 || learners.gpus <= 0) return learners;
-  const std::int64_t nodes = std::max<std::int64_t>(1, learners.nodes);
-  learners.why += fmt::format(", and a server has {} beside them", server);
-  if (nodes == 1 && learners.gpus + server <= usual) {
-    learners.gpus += server;
-    return learners;
-  }
-  const std::int64_t each = learners.gpus / nodes;
-  learners.nodes = nodes + (server + each - 1) / each;
-  learners.gpus = each * learners.nodes;
-  return learners;
+  return beside_server(std::move(learners), server);
 }
 
 void put_swift_grpo(MappedSource& source, const GpusOfSource& learners) {

@@ -49,12 +49,9 @@ void read_swift_adapter(TrainerReader& reader) {
                                                             : "";
   if (bits != 0 && format.empty())
     source.without("quant_bits", "frozen matrices are counted with 16 bits");
-  std::vector<std::string> modules = words_at(source, "target_modules");
-  if (modules.empty()) modules = {"all-linear"};
   put_adapter(source, {.rank_key = "lora_rank",
                        .modules_key = "target_modules",
-                       .rank = source.whole("lora_rank", 8, 1, most_lora_rank),
-                       .modules = std::move(modules),
+                       .usual_modules = "all-linear",
                        .format = format,
                        .format_key = "quant_bits",
                        .whole_key = "modules_to_save",

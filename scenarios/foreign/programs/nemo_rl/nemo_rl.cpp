@@ -5,9 +5,7 @@
 
 #include "scenarios/foreign/programs/megatron/megatron.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/lists.hpp"
@@ -271,11 +269,11 @@ void read_nemo_adapter(MappedSource& source, bool megatron) {
   const std::int64_t rank = source.whole(block + "dim", 8, 1, most_lora_rank);
   const std::vector<std::string> modules = source.texts(block + "target_modules");
   if (!source.on(block + "enabled")) return;
-  put_adapter(source,
-              {.rank_key = block + "dim",
-               .modules_key = block + "target_modules",
-               .rank = rank,
-               .modules = modules.empty() ? std::vector<std::string>{"all-linear"} : modules});
+  put_adapter(source, {.rank_key = block + "dim",
+                       .modules_key = block + "target_modules",
+                       .rank = rank,
+                       .modules = modules,
+                       .usual_modules = "all-linear"});
 }
 
 }  // namespace

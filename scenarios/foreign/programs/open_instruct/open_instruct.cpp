@@ -5,11 +5,8 @@
 
 #include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
-#include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 
@@ -129,8 +126,8 @@ Translation translate_open_instruct_tuning(const SourceQuestion& question, const
   if (words.on("use_lora") || quantised)
     put_adapter(words, {.rank_key = "lora_rank",
                         .modules_key = "use_lora",
-                        .rank = words.whole("lora_rank", 64, 1, most_lora_rank),
-                        .modules = {"all-linear"},
+                        .usual_rank = 64,
+                        .modules = std::vector<std::string>{"all-linear"},
                         .format = bitsandbytes_format(quantised ? 4 : 0),
                         .format_key = "use_qlora",
                         .dropout_key = "lora_dropout"});

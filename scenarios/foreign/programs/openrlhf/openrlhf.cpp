@@ -325,13 +325,12 @@ class OpenRlhfReader {
   void read_adapter() {
     const std::int64_t rank = source_.whole(key("lora_rank"), 0, 0, most_lora_rank);
     if (rank == 0) return;
-    std::vector<std::string> modules = words_at(source_, key("target_modules"));
-    if (modules.empty()) modules = {"all-linear"};
     const std::string dropout = key("lora_dropout");
     put_adapter(source_, {.rank_key = "lora_rank",
                           .modules_key = "target_modules",
                           .rank = rank,
-                          .modules = modules,
+                          .modules = words_at(source_, key("target_modules")),
+                          .usual_modules = "all-linear",
                           .format = bitsandbytes_format(on("load_in_4bit") ? 4 : 0),
                           .format_key = "load_in_4bit",
                           .dropout_key = dropout});

@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 
 namespace stepsim {
@@ -126,10 +124,7 @@ void read_types(MappedSource& source, const TorchTitanDegrees& degrees) {
 void read_checkpointing(MappedSource& source) {
   constexpr std::string_view key = "activation_checkpoint.mode",
                              option_key = "activation_checkpoint.selective_ac_option";
-  const std::vector<std::string> known{"none", "selective", "full", "memory_budget"};
-  const std::string mode = source.text(key, "selective"), option = source.text(option_key, "2");
-  if (std::find(known.begin(), known.end(), mode) == known.end())
-    return source.problem(key, expected_one_of(known, mode));
+  const std::string mode = source.choice(key, "selective"), option = source.text(option_key, "2");
   if (mode == "memory_budget") {
     source.without(key, "a share of activations that the compiler chooses: none is computed again");
     return source.put("strategy.checkpointing", "none", key);

@@ -4,8 +4,6 @@
 #include <filesystem>
 
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/error.hpp"
@@ -159,11 +157,8 @@ void put_loss(MappedSource& source) {
   const std::string said = last_component(source.text(key, "LinearCrossEntropyLoss"));
   if (said == "DPOLoss") return source.put("job.method", "dpo", key);
   source.put("job.method", "sft", "");
-  const Table known = source.facts().table("losses");
-  if (known.has(said))
-    source.put("strategy.cross_entropy", known.text(said), key, said);
-  else
-    source.without(key, fmt::format("{}: the loss over all logits is taken", said));
+  source.put_word("strategy.cross_entropy", "losses", said, key,
+                  "the loss over all logits is taken");
 }
 
 void put_builder_adapter(MappedSource& source, const Builder& builder) {
@@ -175,7 +170,6 @@ void put_builder_adapter(MappedSource& source, const Builder& builder) {
     for (const char* name : {"gate_proj", "up_proj", "down_proj"}) modules.emplace_back(name);
   put_adapter(source, {.rank_key = "model.lora_rank",
                        .modules_key = "model.lora_attn_modules",
-                       .rank = source.whole("model.lora_rank", 8, 1, most_lora_rank),
                        .modules = modules,
                        .format = bitsandbytes_format(builder.quantised ? 4 : 0),
                        .format_key = "model._component_",

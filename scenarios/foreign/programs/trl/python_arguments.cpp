@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
@@ -45,6 +44,13 @@ std::optional<std::string> yaml_of(const PythonValue& value) {
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+// The call, told nothing but this.
+PythonCall with_one(PythonCall call, const PythonCall::Keyword& keyword) {
+  call.positional.clear();
+  call.keywords = {keyword};
+  return call;
 }
 
 // Returns what the model's class has a head of labels for; "": it has none.
@@ -469,14 +475,7 @@ void PythonArguments::add_model(const PythonCall& call) {
     if (!keyword.name.empty())
       add_value(names_it ? "model_name_or_path" : keyword.name, keyword.value, call, keyword.line);
     else
-      add_keywords({.name = call.name,
-                    .line = call.line,
-                    .positional = {},
-                    .keywords = {keyword},
-                    .scope = call.scope,
-                    .from = call.from,
-                    .guard = call.guard},
-                   "");
+      add_keywords(with_one(call, keyword), "");
   }
   // unsloth/models/loader.py: load_in_4bit = True, where no other way is said.
   const auto says = [&](const char* key) { return seen_.contains(key); };
@@ -496,14 +495,7 @@ void PythonArguments::add_adapter(const PythonCall& call) {
     else if (name == "init_r" || name == "target_r")  // of AdaLora, which begins with the first
       add_value(name == "init_r" ? "lora_r" : "lora_target_r", keyword.value, call, keyword.line);
     else if (name.empty())
-      add_keywords({.name = call.name,
-                    .line = call.line,
-                    .positional = {},
-                    .keywords = {keyword},
-                    .scope = call.scope,
-                    .from = call.from,
-                    .guard = call.guard},
-                   "lora_");
+      add_keywords(with_one(call, keyword), "lora_");
     else if (name != "max_seq_length" && name != "random_state")  // of unsloth, said elsewhere too
       add_value(name.starts_with("lora_") ? name : "lora_" + name, keyword.value, call,
                 keyword.line);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "scenarios/foreign/programs/trl/python_arguments.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 

@@ -9,11 +9,7 @@
 #include "scenarios/foreign/programs/accelerate/accelerate.hpp"
 #include "scenarios/foreign/programs/trl/python_arguments.hpp"
 #include "scenarios/foreign/table/mapped_source.hpp"
-#include "scenarios/foreign/table/trainer_words.hpp"
-#include "scenarios/foreign/text/python_modules.hpp"
-#include "scenarios/foreign/text/python_values.hpp"
 #include "scenarios/foreign/text/shell_words.hpp"
-#include "sim/base/error.hpp"
 #include "workloads/model/other_models.hpp"
 
 namespace stepsim {

@@ -4,8 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/foreign/launch/launches.hpp"
-#include "scenarios/foreign/programs/hf/trainer_reader.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/programs/trl/python_source.hpp"
 #include "scenarios/foreign/programs/trl/trl_method.hpp"
@@ -207,9 +205,8 @@ void read_trl_adapter(TrainerReader& reader) {
   const bool own_config = configures_peft(source);
   put_adapter(source, {.rank_key = own_rank > 0 ? dimension : "lora_r",
                        .modules_key = "lora_target_modules",
-                       .rank = own_rank > 0
-                                   ? own_rank
-                                   : source.whole("lora_r", own_config ? 8 : 16, 1, most_lora_rank),
+                       .usual_rank = own_config ? 8 : 16,
+                       .rank = own_rank,
                        .modules = std::move(modules),
                        .format = format,
                        .format_key = format == "int8" ? "load_in_8bit" : "load_in_4bit",
@@ -233,6 +230,19 @@ void tell_program(TrainerReader& reader, bool plain, bool older) {
     assumptions.push_back({"where rows are cut", fmt::format("{} tokens", reader.usual_length()),
                            "the program does not say, and its trainer cuts nothing",
                            "--set max_length=N"});
+}
+
+// Options as the block of a file, each in its line.
+Document as_file(const Document& options, const std::string& file) {
+  const Table said = options.root();
+  std::string text = "{task: llm, params: {";
+  int line = 1;
+  for (const std::string& key : said.keys()) {
+    const auto origin = said.origin(key);
+    for (const int there = origin ? origin->line : 0; line < there; ++line) text += '\n';
+    text += fmt::format("{}: {}, ", key, said.one_line(key));
+  }
+  return parse_document(text + "}}", file);
 }
 
 }  // namespace
@@ -287,23 +297,6 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
   read_trl_adapter(reader);
   return reader.finish();
 }
-
-namespace {
-
-// Options as the block of a file, each in its line.
-Document as_file(const Document& options, const std::string& file) {
-  const Table said = options.root();
-  std::string text = "{task: llm, params: {";
-  int line = 1;
-  for (const std::string& key : said.keys()) {
-    const auto origin = said.origin(key);
-    for (const int there = origin ? origin->line : 0; line < there; ++line) text += '\n';
-    text += fmt::format("{}: {}, ", key, said.one_line(key));
-  }
-  return parse_document(text + "}}", file);
-}
-
-}  // namespace
 
 Translation translate_autotrain(const SourceQuestion& question, const Document& source) {
   const bool is_file = source.root().has("task");

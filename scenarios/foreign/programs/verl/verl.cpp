@@ -6,9 +6,7 @@
 
 #include "scenarios/foreign/programs/megatron/megatron.hpp"
 #include "scenarios/foreign/programs/programs.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "scenarios/foreign/text/near_files.hpp"
@@ -34,20 +32,7 @@ GpusOfSource read_machine(MappedSource& source) {
 // GPU has beside the policy.
 void read_verl_method(MappedSource& source) {
   constexpr std::string_view key = "algorithm.adv_estimator";
-  const std::vector<std::string> known{"gae",
-                                       "grpo",
-                                       "grpo_passk",
-                                       "grpo_vectorized",
-                                       "rloo",
-                                       "rloo_vectorized",
-                                       "reinforce_plus_plus",
-                                       "reinforce_plus_plus_baseline",
-                                       "opo",
-                                       "gpg",
-                                       "optimal_token_baseline"};
-  const std::string said = source.text(key, "gae");
-  if (std::find(known.begin(), known.end(), said) == known.end())
-    source.problem(key, expected_one_of(known, said));
+  const std::string said = source.choice(key, "gae");
   const bool scored = source.on("reward_model.enable");
   if (said != "gae") {
     if (scored)
@@ -331,31 +316,7 @@ void read_verl_learners(MappedSource& source, bool megatron) {
     for (const std::string_view what : {"param_offload", "optimizer_offload"})
       parked = source.on(actor_key(fmt::format("{}.{}", kind, what))) || parked;
   source.put("job.park_learners", parked, actor_key(fmt::format("{}.optimizer_offload", block)));
-  const auto degree = [&](std::string_view key) {
-    return source.whole(actor_megatron(fmt::format("{}_model_parallel_size", key)), 1, 1,
-                        most_ranks);
-  };
-  const LearnersOfSource learners{
-      .tensor = degree("tensor"),
-      .context = source.whole(actor_megatron("context_parallel_size"), 1, 1, most_ranks),
-      .stages = degree("pipeline"),
-      .experts = degree("expert"),
-      // Megatron's own default, where nothing is said.
-      .expert_tensor = source.whole(actor_megatron("expert_tensor_parallel_size"), degree("tensor"),
-                                    1, most_ranks),
-      .sequence = source.on(actor_megatron("sequence_parallel"), true),
-      .first_layers = source.whole(
-          actor_megatron("override_transformer_config.num_layers_in_first_pipeline_stage"), 0, 0,
-          most_ranks),
-      .last_layers = source.whole(
-          actor_megatron("override_transformer_config.num_layers_in_last_pipeline_stage"), 0, 0,
-          most_ranks),
-      .tensor_key = actor_megatron("tensor_model_parallel_size"),
-      .context_key = actor_megatron("context_parallel_size"),
-      .stages_key = actor_megatron("pipeline_model_parallel_size"),
-      .experts_key = actor_megatron("expert_model_parallel_size"),
-      .expert_tensor_key = actor_megatron("expert_tensor_parallel_size"),
-      .sequence_key = actor_megatron("sequence_parallel")};
+  const LearnersOfSource learners = megatron_learners(source, actor_megatron(""));
   const std::int64_t shard = source.whole(actor_key("fsdp_config.fsdp_size"), -1, -1, 1 << 20);
   const bool reshard = source.on(actor_key("fsdp_config.reshard_after_forward"), true);
   const bool again = source.on("actor_rollout_ref.model.enable_gradient_checkpointing", true);

@@ -4,9 +4,7 @@
 
 #include "scenarios/foreign/programs/programs.hpp"
 #include "scenarios/foreign/programs/verl/verl.hpp"
-#include "scenarios/foreign/table/assumed.hpp"
 #include "scenarios/foreign/table/grpo_source.hpp"
-#include "scenarios/foreign/table/mapped_source.hpp"
 #include "scenarios/foreign/table/trainer_adapters.hpp"
 #include "scenarios/foreign/table/trainer_words.hpp"
 #include "sim/base/letters.hpp"
@@ -28,28 +26,6 @@ GpusOfSource sft_machine(MappedSource& source) {
 
 std::string engine_key(std::string_view key) {
   return fmt::format("engine.{}", key);
-}
-
-LearnersOfSource degrees_of(MappedSource& source) {
-  const auto whole = [&](const std::string& key, std::int64_t fallback) {
-    return source.whole(key, fallback, fallback, most_ranks);
-  };
-  LearnersOfSource degrees{.tensor_key = engine_key("tensor_model_parallel_size"),
-                           .context_key = engine_key("context_parallel_size"),
-                           .stages_key = engine_key("pipeline_model_parallel_size"),
-                           .experts_key = engine_key("expert_model_parallel_size"),
-                           .expert_tensor_key = engine_key("expert_tensor_parallel_size"),
-                           .sequence_key = engine_key("sequence_parallel")};
-  degrees.tensor = whole(degrees.tensor_key, 1);
-  degrees.context = whole(degrees.context_key, 1);
-  degrees.stages = whole(degrees.stages_key, 1);
-  degrees.experts = whole(degrees.experts_key, 1);
-  degrees.expert_tensor = whole(degrees.expert_tensor_key, degrees.tensor);
-  degrees.sequence = source.on(degrees.sequence_key, true);
-  const std::string layers = engine_key("override_transformer_config.num_layers_in_");
-  degrees.first_layers = whole(layers + "first_pipeline_stage", 0);
-  degrees.last_layers = whole(layers + "last_pipeline_stage", 0);
-  return degrees;
 }
 
 // A rank's rows of a step are cut into micro-batches of as many rows, or of as many tokens: what
@@ -132,7 +108,7 @@ Translation translate_verl_sft(const SourceQuestion& question, const Document& d
   source.put_stack(megatron ? "stacks_of_megatron" : "stacks");
   source.put("job.method", "sft", "");
   source.put("job.packing", false, "", "rows without padding");
-  const LearnersOfSource degrees = degrees_of(source);
+  const LearnersOfSource degrees = megatron_learners(source, engine_key(""));
   const std::int64_t shared = source.whole(
       engines ? engine_key("ulysses_sequence_parallel_size") : "ulysses_sequence_parallel_size", 1,
       1, most_ranks);
@@ -156,9 +132,7 @@ Translation translate_verl_sft(const SourceQuestion& question, const Document& d
     put_adapter(source, {.rank_key = "model.lora_rank",
                          .modules_key = "model.target_modules",
                          .rank = rank,
-                         .modules = source.says("model.target_modules")
-                                        ? words_at(source, "model.target_modules")
-                                        : std::vector<std::string>{"all-linear"}});
+                         .usual_modules = "all-linear"});
   put_length_of_run(source);
   source.put_mapped();
   return source.finish();
