@@ -49,6 +49,7 @@ void OpSums::add(const Op& op) {
   const std::size_t cause = static_cast<std::size_t>(op.cause);
   if (op.pattern == no_pattern) {
     seconds[cause] += op.seconds.value;
+    if (op.kind == OpKind::compute && op.rank == 0) kernels += op.seconds.value;
     return;
   }
   if (traffic.size() <= index(op.pattern)) traffic.resize(index(op.pattern) + 1);
@@ -120,6 +121,7 @@ void OpGraph::stretch(double factor) {
   if (factor == 1) return;
   for (Op& op : ops_) op.seconds = factor * op.seconds;
   for (double& seconds : sums_.seconds) seconds *= factor;
+  sums_.kernels *= factor;
   for (Pattern& pattern : patterns_)
     for (Round& round : pattern.rounds) {
       round.latency = factor * round.latency;

@@ -76,6 +76,7 @@ struct OpSums {
     double uses = 0, bytes = 0;
   };
   ByCause<double> seconds{};
+  double kernels = 0;                     // seconds of those that compute on the first rank
   std::vector<ByCause<Traffic>> traffic;  // [pattern]
 
   void add(const Op& op);

@@ -39,8 +39,8 @@ TEST_CASE("GPUs draw in evaluations what they draw in steps", "[evaluation]") {
                                      {"job.evaluation.every", "100"},
                                      {"job.evaluation.rows", "1000"}});
   REQUIRE(without.energy);
-  CHECK((with.job_energy / with.wall).value ==
-        Approx((without.job_energy / without.wall).value).epsilon(1e-3));
+  CHECK(with.job_energy.value / with.wall.value ==
+        Approx(without.job_energy.value / without.wall.value).epsilon(1e-3));
 }
 
 TEST_CASE("stages are refused beside evaluations, which nothing writes for them", "[evaluation]") {

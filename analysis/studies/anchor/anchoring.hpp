@@ -13,7 +13,7 @@
 #include "scenarios/foreign/logs/trainer_log.hpp"
 #include "scenarios/read/anchor.hpp"
 #include "sim/process/worker.hpp"
-#include "workloads/step/kernel_times.hpp"
+#include "analysis/studies/predict/kernel_times.hpp"
 
 namespace stepsim {
 

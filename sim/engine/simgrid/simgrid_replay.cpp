@@ -1,6 +1,7 @@
 // This is the only user of SimGrid. These properties of it shaped the file, each pinned by a test:
 //  - handing over the whole graph is quadratic, so operations enter the engine when they are ready;
-//  - an activity whose last handle is dropped crashes, so slots hold handles until completion;
+//  - an activity whose last handle is dropped crashes, so slots hold handles until completion, and
+//    the last one of these beyond that;
 //  - a missing route aborts the process, so program and platform are validated first;
 //  - a payload is a whole number, so bytes are counted in fractions of a byte;
 //  - a flow between hosts takes no rate limit, so a capped route ends in a pipe of that width;
@@ -382,6 +383,7 @@ class SimGridEngine {
   void completed(const sg4::Activity& activity) {
     Slot* slot = activity.get_data<Slot>();
     const Slot done = std::exchange(*slot, {});
+    ended_ = done.activity;
     free_.push_back(slot);
     if (done.flow == nullptr)
       loop_->computed(done.op);
@@ -397,6 +399,7 @@ class SimGridEngine {
   ReadyLoop<SimGridEngine>* loop_ = nullptr;
   std::deque<Slot> slots_;  // stay where they are: activities point to theirs
   std::vector<Slot*> free_;
+  sg4::ActivityPtr ended_;  // SimGrid looks at an activity once more behind its callback
 };
 
 }  // namespace

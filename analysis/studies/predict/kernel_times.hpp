@@ -12,8 +12,8 @@ struct KernelTimes {
   double all() const { return products + attention + other; }
 };
 
-// Returns what the kernels of a step take, each alone: those of the passes, for gradients between
-// them, and of an update on the device. Of a pipeline it is the first stage.
+// Returns what the kernels of a step take that its program has, each alone; of a pipeline, those of
+// the first stage.
 KernelTimes kernel_times(const StepInput& input);
 
 }  // namespace stepsim

@@ -1,35 +1,26 @@
-#include "workloads/step/kernel_times.hpp"
+#include "analysis/studies/predict/kernel_times.hpp"
 
+#include <algorithm>
+
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "workloads/pipeline/stages.hpp"
 #include "workloads/program/rank_part.hpp"
 #include "workloads/program/run_shared.hpp"
-#include "workloads/sharding/schemes.hpp"
-#include "workloads/sharding/updates.hpp"
-#include "workloads/strategy/row_lengths.hpp"
+#include "workloads/program/visits.hpp"
 
 namespace stepsim {
 namespace {
 
-struct KernelSum {
+// Products and attention are told apart by the rows that the step writer runs.
+struct ArithmeticSum {
   const StepInput& input;
   KernelTimes times{};
 
   void add(const std::vector<KernelRow>& rows, bool backward, double count) {
-    for (const KernelRow& row : rows) {
-      const double seconds =
-          count * device_time(input.cluster.gpu, input.stack, {row}, backward).value;
-      switch (row.kind) {
-        case KernelClass::gemm:
-        case KernelClass::grouped_gemm:
-          times.products += seconds;
-          break;
-        case KernelClass::attention:
-          times.attention += seconds;
-          break;
-        case KernelClass::memory:
-          times.other += seconds;
-      }
-    }
+    for (const KernelRow& row : rows)
+      if (row.kind != KernelClass::memory)
+        (row.kind == KernelClass::attention ? times.attention : times.products) +=
+            count * device_time(input.cluster.gpu, input.stack, {row}, backward).value;
   }
 
   void add(const Visit& visit, double count) {
@@ -46,27 +37,29 @@ struct KernelSum {
     } else {
       add(rows, backward, count);
     }
-    if (backward && unit.trained && !unit.tensors.empty())
-      add(with_scheme(input.strategy, [&]<Scheme S>() { return S::gradient_kernels(input, unit); }),
-          true, count);
   }
 };
 
 }  // namespace
 
-KernelTimes kernel_times(const StepInput& asked) {
-  StepInput input = asked;
-  input.job = usual_rows(asked.job, asked.strategy, asked.cluster);
+KernelTimes kernel_times(const StepInput& input) {
   const std::vector<StageShare> stages = share_out(input.model, input.strategy.pipeline_parallel);
   const bool alone = stages.size() == 1;
   const RankPart rank = rank_part({input.cluster, alone ? input.model : stages.front().model,
                                    input.stack, input.strategy, input.job});
-  KernelSum sum{rank.input};
+  ArithmeticSum sum{rank.input};
+  const double batches =
+      static_cast<double>(input.job.accumulation) * input.stack.stretch(input.job);
   if (!input.job.only_update)
     for (const Visit& visit : visits_of(rank.units, other_passes(input.job, rank.units)))
-      sum.add(visit, static_cast<double>(input.job.accumulation));
-  if (input.strategy.optimizer_place == Offload::none)
-    sum.add({memory("update", optimizer_traffic_bytes(rank) * rank.shares.updated, 1)}, false, 1);
+      sum.add(visit, batches);
+  const ByCause<double> all = summed_over_step(input, [](const StepProgram& program) {
+    ByCause<double> kernels{};
+    kernels[index(Cause::compute)] = program.graph.sums().kernels;
+    return kernels;
+  });
+  sum.times.other =
+      std::max(0.0, all[index(Cause::compute)] - sum.times.products - sum.times.attention);
   return sum.times;
 }
 
