@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "analysis/studies/anchor/posterior.hpp"
+#include "analysis/studies/predict/kernel_times.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/foreign/logs/trainer_log.hpp"
 #include "scenarios/read/anchor.hpp"
 #include "sim/process/worker.hpp"
-#include "analysis/studies/predict/kernel_times.hpp"
 
 namespace stepsim {
 
