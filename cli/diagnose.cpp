@@ -47,11 +47,11 @@ RecordList suspect_list(const Diagnosis& diagnosis) {
 // Lists what a profile has of each kind beside the stated step; where it does not say how many
 // steps it covers, as if its kernels took as long in sum.
 RecordList kernel_list(const RunSigns& seen) {
-  struct Kind {
+  struct Row {
     std::string_view name;
     double run = 0, stated = 0;
   };
-  std::vector<Kind> kinds;
+  std::vector<Row> kinds;
   if (seen.profile) {
     const auto& [run, stated, idle, stated_idle, steps_known] = *seen.profile;
     const double step = steps_known ? 1 : stated.computing() / run.computing();
@@ -61,9 +61,9 @@ RecordList kernel_list(const RunSigns& seen) {
              {"collectives", step * run.collectives, stated.collectives},
              {"copies", step * run.copies, stated.copies}};
     if (idle) kinds.push_back({"nothing runs", *idle, stated_idle});
-    std::erase_if(kinds, [](const Kind& each) { return each.run + each.stated == 0; });
+    std::erase_if(kinds, [](const Row& each) { return each.run + each.stated == 0; });
   }
-  return list_of(kinds, [](const Kind& each) -> Records {
+  return list_of(kinds, [](const Row& each) -> Records {
     return {{"kind", "on the device", std::string(each.name)},
             {"run_s", "in the run", Seconds{each.run}},
             {"stated_s", "predicted", Seconds{each.stated}}};

@@ -132,8 +132,9 @@ TEST_CASE("parts that fail add up, and a switch takes its nodes along", "[goodpu
     made.nodes = 64;
     return made;
   }();
-  const JobCourse course =
-      course_of({.mtbf = {6400 * hour}, .switch_mtbf = {1000 * hour}, .switch_nodes = 32}, cluster);
+  const JobCourse course = course_of(
+      {.mtbf = {6400 * hour}, .switch_mtbf = {1000 * hour}, .switch_nodes = 32, .start = {}},
+      cluster);
   REQUIRE(course.breaks.size() == 2);
   CHECK(course.breaks[0].between == Approx(100 * hour));
   CHECK(course.breaks[1].between == Approx(500 * hour));

@@ -8,11 +8,11 @@ namespace stepsim {
 namespace {
 
 void add_sizes(std::vector<MachineSize>& sizes, const std::string& name,
-               const std::vector<std::uint32_t>& counts, std::uint32_t ranks) {
+               const std::vector<std::uint32_t>& counts, std::uint32_t most) {
   const Cluster one = load({name, 1});
   for (const std::uint32_t count : counts) {
-    const std::uint32_t nodes = count == to_the_brim ? ranks / one.gpus_per_node() : count;
-    const bool fits = nodes > 0 && nodes * one.gpus_per_node() <= ranks;
+    const std::uint32_t nodes = count == to_the_brim ? most / one.gpus_per_node() : count;
+    const bool fits = nodes > 0 && nodes * one.gpus_per_node() <= most;
     if (fits && (nodes == 1 || !one.node.network.empty())) sizes.push_back({name, nodes});
   }
 }
@@ -20,19 +20,19 @@ void add_sizes(std::vector<MachineSize>& sizes, const std::string& name,
 }  // namespace
 
 std::vector<MachineSize> node_machines(const std::vector<std::uint32_t>& counts,
-                                       std::uint32_t ranks) {
+                                       std::uint32_t most) {
   std::vector<MachineSize> sizes;
   for (const std::string& name : names_on(source_data(), node_shelf))
-    add_sizes(sizes, name, counts, ranks);
+    add_sizes(sizes, name, counts, most);
   return sizes;
 }
 
 std::vector<MachineSize> cluster_machines(const std::vector<std::uint32_t>& counts,
-                                          std::uint32_t ranks) {
+                                          std::uint32_t most) {
   std::vector<MachineSize> sizes;
   for (const std::string& name : names_on(source_data(), cluster_shelf))
     if (const Cluster cluster = load({name, 2}); cluster.network->name != cluster.node.network)
-      add_sizes(sizes, name, counts, ranks);
+      add_sizes(sizes, name, counts, most);
   return sizes;
 }
 

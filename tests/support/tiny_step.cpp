@@ -37,7 +37,8 @@ Gpu tiny_gpu() {
                    .head_overhead = made_up<Ratio>(0),
                    .tail = made_up<Ratio>(0),
                    .settling = {}};
-  gpu.elementwise = {.start = made_up<Seconds>(3e-6), .bandwidth = made_up<BytesPerSecond>(2e12)};
+  gpu.elementwise = {
+      .start = made_up<Seconds>(3e-6), .bandwidth = made_up<BytesPerSecond>(2e12), .cache = {}};
   return gpu;
 }
 
