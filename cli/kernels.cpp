@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-RecordList row_list(const KernelTimes& times) {
+RecordList row_list(const PredictedKernels& times) {
   return list_of(times.kernels, [](const TimedKernel& k) -> Records {
     return {{"id", "row", k.id},
             {"gpu", "GPU", k.gpu},
@@ -27,7 +27,7 @@ RecordList row_list(const KernelTimes& times) {
   });
 }
 
-RecordList family_list(const KernelTimes& times) {
+RecordList family_list(const PredictedKernels& times) {
   return list_of(families_of(times.kernels), [](const KernelFamily& f) -> Records {
     return {{"name", "family", f.name},
             {"rows", "rows", f.rows},
@@ -39,13 +39,13 @@ RecordList family_list(const KernelTimes& times) {
   });
 }
 
-RecordList skipped_list(const KernelTimes& times) {
+RecordList skipped_list(const PredictedKernels& times) {
   return list_of(times.skipped, [](const SkippedKernel& row) -> Records {
     return {{"id", "left out", row.id}, {"reason", "why", row.reason}};
   });
 }
 
-std::string text_of(const KernelTimes& times, bool rows) {
+std::string text_of(const PredictedKernels& times, bool rows) {
   std::string text;
   if (rows)
     text += render(table_of(row_list(times).items,
@@ -60,7 +60,7 @@ std::string text_of(const KernelTimes& times, bool rows) {
                             times.kernels.size(), times.kernels.size() + times.skipped.size());
 }
 
-Records records_of(const KernelTimes& times) {
+Records records_of(const PredictedKernels& times) {
   return {{"rows", "one for each kernel", row_list(times)},
           {"families", "errors by GPU and kind", family_list(times)},
           {"left_out", "rows without a prediction", skipped_list(times)}};
@@ -69,7 +69,7 @@ Records records_of(const KernelTimes& times) {
 }  // namespace
 
 Records kernels_sample() {
-  KernelTimes times;
+  PredictedKernels times;
   times.kernels.emplace_back();
   times.skipped.emplace_back();
   return records_of(times);
@@ -78,7 +78,7 @@ Records kernels_sample() {
 int kernels_command(const CommandLine& line) {
   const auto options = parse("kernels", line.words);
   if (!options) return exit_code::yes;
-  const KernelTimes times =
+  const PredictedKernels times =
       predict_kernels(line.data, read_kernel_tables(line.data, options->words));
   if (options->has("json"))
     print_result(kernels_kind, {}, records_of(times));

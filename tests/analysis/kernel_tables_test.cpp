@@ -28,7 +28,7 @@ CsvTable attention_table() {
   return read_csv(data.file("scenarios/measured/attention.csv"));
 }
 
-KernelTimes predict(const CsvTable& table) {
+PredictedKernels predict(const CsvTable& table) {
   return predict_kernels(data, {&table, 1});
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("grouped products wait for what their tiles read, where a GPU's file s
 }
 
 TEST_CASE("a rate says the same as a time, a batch the same as more rows", "[analysis]") {
-  const KernelTimes times =
+  const PredictedKernels times =
       predict(table_of("a,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,0.2,\n"
                        "b,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,,687.19476736\n"
                        "c,s,H100-80GB SXM,batched_gemm,bf16,4,1024,4096,4096,,0.2,\n"));
@@ -77,7 +77,7 @@ TEST_CASE("a rate says the same as a time, a batch the same as more rows", "[ana
 }
 
 TEST_CASE("rows that are no such kernel are named with the reason", "[analysis]") {
-  const KernelTimes times =
+  const PredictedKernels times =
       predict(table_of("a,s,Abacus,gemm,bf16,,64,64,64,,1,\nb,s,H100,softmax,bf16,,64,64,64,,1,\n"
                        "c,s,H100,gemm,bf16,,64,64,64,,,\n"));
   CHECK(times.kernels.empty());
@@ -103,7 +103,7 @@ TEST_CASE("a long run of products is held against what a GPU sustains", "[analys
   const std::string columns =
       "id,source,hardware,op,dtype,batch,M,N,K,layout,extra,time_ms,tflops\n";
   const std::string product = "s,B200 SXM,gemm,bf16,1,8192,8192,8192,TN,";
-  const KernelTimes times = predict(parse_csv(
+  const PredictedKernels times = predict(parse_csv(
       columns + "short," + product + ",,1000\nlong," + product + "long run,,1000\n", "long.csv"));
   REQUIRE(times.kernels.size() == 2);
   const double sustained = KernelBench(load_cluster(data, {.name = "b200-8"}).gpu, {}).sustained;
@@ -119,7 +119,7 @@ TEST_CASE("a long run of products is held against what a GPU sustains", "[analys
 TEST_CASE("kernels that a GPU's file knows nothing of are left out", "[analysis]") {
   const std::string columns =
       "id,source,hardware,op,kernel,batch,queries,keys,heads,head_dim,causal,time_ms\n";
-  const KernelTimes times = predict(
+  const PredictedKernels times = predict(
       parse_csv(columns + "a,s,A100-80GB SXM,attention_fwd,flash3,1,4096,4096,32,128,yes,1\n"
                           "b,s,A100-80GB SXM,attention_fwd,flash2,1,4096,4096,32,128,,1\n"
                           "c,s,A100-80GB SXM,attention_fwd,flash2,1,4096,4096,32,128,yes,1\n"

@@ -36,7 +36,7 @@ KernelFamily family_of(const std::string& name, const std::vector<const TimedKer
 
 }  // namespace
 
-KernelTimes predict_kernels(const Catalogue& data, std::span<const CsvTable> tables) {
+PredictedKernels predict_kernels(const Catalogue& data, std::span<const CsvTable> tables) {
   MeasuredKernels read = read_kernels(data, tables);
   for (TimedKernel& kernel : read.kernels)
     kernel.predicted = read.benches.at(kernel.gpu).time(kernel);

@@ -27,13 +27,13 @@ struct TimedKernel {
 struct SkippedKernel {
   std::string id, reason;
 };
-struct KernelTimes {
+struct PredictedKernels {
   std::vector<TimedKernel> kernels;
   std::vector<SkippedKernel> skipped;
 };
 // Predicts matrix products, grouped ones and attention. Single kernels are alone: clocks have not
 // fallen yet, and no stack stands in between.
-KernelTimes predict_kernels(const Catalogue& data, std::span<const CsvTable> tables);
+PredictedKernels predict_kernels(const Catalogue& data, std::span<const CsvTable> tables);
 
 // A family is the rows of a GPU and kind; the last one is all of them.
 struct KernelFamily {
