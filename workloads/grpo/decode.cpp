@@ -167,11 +167,20 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   if (grpo.weights == EngineBits::fp8 && gpu.peak.fp8)
     speed_up_ = kernels.fp8.number() * gpu.peak.fp8->value / gpu.peak.bf16.value;
   add_host(cluster, model, stack, grpo);
-  const bool whole_sequences = stack.attention_by_sequence && model.experts.has_value();
-  if (whole_sequences) batches_ = grpo.tensor_parallel;
+  if (stack.attention_by_sequence && model.experts) batches_ = grpo.tensor_parallel;
   add_products(model, tp);
   add_reductions(cluster, model, stack.reduction, grpo.tensor_parallel);
+  add_attention(model, gpu, stack, grpo);
+  add_room(model, gpu, stack, grpo);
+  if (mixer_layers(model) > 0) {
+    add_mixers(cluster, model, stack, grpo, batches_ > 1 ? 1 : tp);
+    add_cache(model, stack);
+  }
+}
 
+void DecodeModel::add_attention(const Model& model, const Gpu& gpu, const EngineStack& stack,
+                                const Grpo& grpo) {
+  const double tp = width(grpo.tensor_parallel), over = batches_ > 1 ? 1 : tp;
   const Attention& a = model.attention;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     if (kind_of(model, layer).attends())
@@ -179,7 +188,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   window_ = width(a.sliding_window);
   const CachedToken token = cached_token_of(a);
   // Fewer heads than GPUs: every GPU keeps a copy of one, unless each has sequences of its own.
-  token_share_ = 1 / (whole_sequences ? tp : std::min(tp, width(token.heads)));
+  token_share_ = 1 / (batches_ > 1 ? tp : std::min(tp, width(token.heads)));
   const bool narrow_reads = !gpu.attention.later && gpu.vendor == "nvidia" && !a.latent;
   copies_ = stack.copies_cache ? 2 : 0;
   if (stack.repeats_heads && !a.latent && a.heads > a.kv_heads) {
@@ -195,16 +204,17 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   const AttentionWidths widths = widths_of(a);
   const Gpu::Attention::Kernel& prompts =
       gpu.attention.later ? *gpu.attention.later : gpu.attention.flash;
-  const double heads_over = whole_sequences ? 1 : tp;
-  own_share_ = whole_sequences ? 1 : token_share_;
-  attention_per_pair_ =
-      2 * width(widths.queries + widths.result) / heads_over / prompts.forward.number();
-  attention_per_cached_ =
-      2 * width(token.products) / heads_over / gpu.attention.flash.forward.number();
+  own_share_ = batches_ > 1 ? 1 : token_share_;
+  attention_per_pair_ = 2 * width(widths.queries + widths.result) / over / prompts.forward.number();
+  attention_per_cached_ = 2 * width(token.products) / over / gpu.attention.flash.forward.number();
   bytes_per_token_ = width(attention_layers(model)) * layer_token_bytes_;
+}
+
+void DecodeModel::add_room(const Model& model, const Gpu& gpu, const EngineStack& stack,
+                           const Grpo& grpo) {
   const ParameterCount count = count_parameters(model);
-  const double outer = width(count.of(TensorClass::embedding)),
-               whole = whole_weights(model, whole_sequences);
+  const double tp = width(grpo.tensor_parallel), outer = width(count.of(TensorClass::embedding)),
+               whole = whole_weights(model, batches_ > 1);
   weight_bytes_ = (weight_width_ * (width(count.total()) - outer - whole) + bytes_16 * outer) / tp +
                   weight_width_ * whole;
   if (stack.own_weights) weight_bytes_ = 0;  // of a learner's, which are there
@@ -213,10 +223,6 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
                       profiled_bytes(model, stack.memory, grpo);
   cache_bytes_ = stack.memory.of_free ? share * (capacity - kept) : share * capacity - kept;
   block_ = stack.memory.block.number();
-  if (mixer_layers(model) > 0) {
-    add_mixers(cluster, model, stack, grpo, heads_over);
-    add_cache(model, stack);
-  }
 }
 
 // States are read and written for every token of an answer; prompts go through in chunks, as they

@@ -99,6 +99,9 @@ class DecodeModel {
   void add_host(const Cluster& cluster, const Model& model, const EngineStack& stack,
                 const Grpo& grpo);
   void add_products(const Model& model, double tp);
+  void add_attention(const Model& model, const Gpu& gpu, const EngineStack& stack,
+                     const Grpo& grpo);
+  void add_room(const Model& model, const Gpu& gpu, const EngineStack& stack, const Grpo& grpo);
   void add_mixers(const Cluster& cluster, const Model& model, const EngineStack& stack,
                   const Grpo& grpo, double gpus);
   void add_cache(const Model& model, const EngineStack& stack);

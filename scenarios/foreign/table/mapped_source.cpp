@@ -277,7 +277,7 @@ void MappedSource::take_releases(const std::vector<std::string>& programs) {
 }
 
 std::string MappedSource::choice(std::string_view key, std::string_view fallback) {
-  const std::string said = text(key, fallback);
+  std::string said = text(key, fallback);
   const std::vector<std::string> known = facts().table("choices").texts(key);
   if (!said.empty() && !holds(known, said)) problem(key, expected_one_of(known, said));
   return said;
