@@ -22,25 +22,33 @@ struct Diagnosis {
   std::vector<Suspect> suspects;
 };
 
+// Joins what the files of a suspect's faults say.
+std::string said_by(const Suspect& suspect, std::string FaultKind::*part,
+                    std::string_view between) {
+  return fmt::format(
+      "{}", fmt::join(mapped(suspect.kinds,
+                             [&](const FaultKind* kind) { return std::string_view(kind->*part); }),
+                      between));
+}
+
 std::string says_of(const Suspect& suspect) {
-  return suspect.kind == nullptr ? "nothing is wrong" : suspect.kind->says;
+  return suspect.kinds.empty() ? "nothing is wrong" : said_by(suspect, &FaultKind::says, ", and ");
 }
 
 RecordList suspect_list(const Diagnosis& diagnosis) {
   return list_of(diagnosis.suspects, [&](const Suspect& each) -> Records {
-    const FaultKind none;
-    const FaultKind& kind = each.kind == nullptr ? none : *each.kind;
     const FaultyStep& step = each.likeliest;
-    return {{"name", "of the fault's file; empty: nothing is wrong", kind.name},
+    return {{"name", "of the fault's file, of two with + between; empty: nothing is wrong",
+             said_by(each, &FaultKind::name, " + ")},
             {"says", "what may be wrong", says_of(each)},
             {"probability", "how likely", each.probability, Measure::share},
             {"step_time_s", "step", step.step_time, Measure::seconds},
             {"memory_bytes", "memory", step.memory.of(diagnosis.seen.memory_kind), Measure::bytes},
             {"busy", "GPU busy", step.busy, Measure::share},
             {"evidence", "words of the logs that speak for it", list_of(each.evidence)},
-            {"test", "that tells it apart", kind.test},
-            {"shows", "what the test shows then", kind.shows},
-            {"cure", "what to do", kind.cure}};
+            {"test", "that tells it apart", said_by(each, &FaultKind::test, "; ")},
+            {"shows", "what the test shows then", said_by(each, &FaultKind::shows, "; ")},
+            {"cure", "what to do", said_by(each, &FaultKind::cure, "; ")}};
   });
 }
 
@@ -93,9 +101,14 @@ std::string measured_text(const RunSigns& seen) {
   return fmt::format("measured: {}\n", fmt::join(parts, ", "));
 }
 
-std::string test_text(const Suspect& suspect) {
-  return fmt::format("  {}\n    if it shows that {}: {}\n", suspect.kind->test, suspect.kind->shows,
-                     suspect.kind->says);
+// Names the tests of those faults that `suspect` has and `other` has not.
+std::string test_text(const Suspect& suspect, const Suspect& other) {
+  std::string text;
+  for (const FaultKind* kind : suspect.kinds)
+    if (!holds(other.kinds, kind))
+      text +=
+          fmt::format("  {}\n    if it shows that {}: {}\n", kind->test, kind->shows, kind->says);
+  return text;
 }
 
 std::string text_of(const Diagnosis& diagnosis) {
@@ -124,10 +137,9 @@ std::string text_of(const Diagnosis& diagnosis) {
                           fmt::join(each.evidence, "\", \""));
   if (shown.suspects.size() > 1) {
     text += "\nwhat tells the first two apart\n";
-    for (std::size_t i = 0; i < 2; ++i)
-      if (shown.suspects[i].kind != nullptr) text += test_text(shown.suspects[i]);
+    for (const std::size_t i : {0, 1}) text += test_text(shown.suspects[i], shown.suspects[1 - i]);
   }
-  if (all.front().kind != nullptr) text += fmt::format("\ncure: {}\n", all.front().kind->cure);
+  for (const FaultKind* kind : all.front().kinds) text += fmt::format("\ncure: {}\n", kind->cure);
   return text;
 }
 
@@ -177,14 +189,16 @@ int diagnose_command(const CommandLine& line) {
   const std::vector<Setting> settings = settings_of(*options);
   const ReadLogs read = read_logs(paths, fault_kinds(line.data));
   constexpr std::uint32_t usual = 32, least = 8, most = 4096;
-  const FaultyRuns runs =
-      replay_faults({.data = line.data,
-                     .scenario = file,
-                     .settings = settings,
-                     .samples = count_of(*options, "samples", least, most).value_or(usual)});
+  const FaultQuestion question{
+      .data = line.data,
+      .scenario = file,
+      .settings = settings,
+      .samples = count_of(*options, "samples", least, most).value_or(usual)};
+  FaultyRuns runs = replay_faults(question);
   Diagnosis diagnosis{signs_of(read.logs, runs, line.data), {}};
   if (!diagnosis.seen.step_time && !diagnosis.seen.memory && !diagnosis.seen.kernels)
     throw UserError("--log: no log holds a time of a step, memory of a GPU or kernels");
+  replay_pairs(question, diagnosis.seen, read.text, runs);
   diagnosis.suspects = judge(runs, diagnosis.seen, read.text);
   if (options->has("json"))
     print_result(diagnosis_kind, asked_of(line.data, {file, settings}).value_or(Records{}),
@@ -192,7 +206,7 @@ int diagnose_command(const CommandLine& line) {
   else
     say("{}{}", text_of(diagnosis),
         options->has("brief") ? taken_in_brief(load_scenario(line.data, file, settings)) : "");
-  return diagnosis.suspects.front().kind == nullptr ? exit_code::yes : exit_code::no;
+  return diagnosis.suspects.front().kinds.empty() ? exit_code::yes : exit_code::no;
 }
 
 }  // namespace stepsim

@@ -1655,7 +1655,7 @@ AnchorResult = TypedDict(
 DiagnosisSuspects = TypedDict(
     "DiagnosisSuspects",
     {
-        "name": "str",  # of the fault's file; empty: nothing is wrong
+        "name": "str",  # of the fault's file, of two with + between; empty: nothing is wrong
         "says": "str",  # what may be wrong
         "probability": "float",  # how likely
         "step_time_s": "float",  # step

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "analysis/studies/anchor/posterior.hpp"
 #include "scenarios/load/load_scenario.hpp"
@@ -18,6 +20,10 @@ namespace {
 constexpr double healthy_prior = 0.1;
 // A word of evidence makes its fault this many times as likely.
 constexpr double odds_of_word = 30;
+// Two faults at once are as likely beforehand as both by chance, times this. It is a guess, between
+// 0.05 and 1: with 0.2 about one run in twelve that somebody asks about has two.
+constexpr double prior_of_two = 0.2;
+constexpr std::size_t most_pairs = 32;  // that are replayed: as many as there are faults alone
 
 // A worker says this of one replay; a time of 0: it cannot run so.
 struct Replayed {
@@ -26,7 +32,9 @@ struct Replayed {
   KernelTimes kernels;
 };
 
-Replayed replayed(const FaultQuestion& question, const std::vector<Setting>& settings) {
+Replayed replayed(const FaultQuestion& question, const std::vector<Setting>& own) {
+  std::vector<Setting> settings(question.settings.begin(), question.settings.end());
+  append(settings, own);
   try {
     const Scenario scenario = load_scenario(question.data, question.scenario, settings);
     const Prediction p = predict(scenario, Kept::figures);
@@ -37,20 +45,27 @@ Replayed replayed(const FaultQuestion& question, const std::vector<Setting>& set
   }
 }
 
-std::vector<FaultyStep> possible_steps(const FaultQuestion& question, const Scenario& scenario,
+void replay_all(const FaultQuestion& question, std::vector<FaultyStep>& steps) {
+  in_workers(
+      steps.size(), std::max<std::size_t>(question.workers, 1),
+      [&](std::size_t i) { return replayed(question, steps[i].settings); },
+      [&](std::size_t i, const Replayed& each) {
+        steps[i].step_time = each.step_time;
+        steps[i].busy = each.busy;
+        steps[i].memory = each.memory;
+        steps[i].kernels = each.kernels;
+      });
+}
+
+std::vector<FaultyStep> possible_steps(const Scenario& scenario,
                                        const std::vector<FaultKind>& kinds) {
   std::vector<FaultyStep> steps;
   const auto ranks = static_cast<std::int64_t>(scenario.cluster.ranks());
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (ranks < kinds[i].gpus || scenario.cluster.nodes < kinds[i].nodes) continue;
-    for (const std::vector<Setting>& level : kinds[i].levels) {
-      FaultyStep step{.fault = i, .spread = kinds[i].spread};
-      const std::vector<Setting> own = settings_of_level(level, scenario);
-      if (own.empty()) continue;
-      step.settings.assign(question.settings.begin(), question.settings.end());
-      append(step.settings, own);
-      steps.push_back(std::move(step));
-    }
+    for (const std::vector<Setting>& level : kinds[i].levels)
+      if (std::vector<Setting> own = settings_of_level(level, scenario); !own.empty())
+        steps.push_back({.faults = {i}, .settings = std::move(own), .spread = kinds[i].spread});
   }
   return steps;
 }
@@ -175,25 +190,17 @@ FaultyRuns replay_faults(const FaultQuestion& question) {
                   .stated = predict(scenario, Kept::figures),
                   .steps = {},
                   .draws = {}};
-  std::vector<FaultyStep> possible = possible_steps(question, scenario, runs.kinds);
-  in_workers(
-      possible.size(), std::max<std::size_t>(question.workers, 1),
-      [&](std::size_t i) { return replayed(question, possible[i].settings); },
-      [&](std::size_t i, const Replayed& each) {
-        possible[i].step_time = each.step_time;
-        possible[i].busy = each.busy;
-        possible[i].memory = each.memory;
-        possible[i].kernels = each.kernels;
-      });
-  runs.steps.push_back({.fault = runs.kinds.size(),
-                        .settings = {},
-                        .step_time = runs.stated.step_time.value,
+  std::vector<FaultyStep> possible = possible_steps(scenario, runs.kinds);
+  replay_all(question, possible);
+  runs.steps.push_back({.step_time = runs.stated.step_time.value,
                         .busy = busy_share(runs.stated),
-                        .spread = healthy_spread,
                         .memory = memory_figures(scenario, runs.stated.memory),
                         .kernels = kernel_times(step_input(scenario))});
   for (FaultyStep& step : possible)
     if (changes_something(step, runs.steps.front())) runs.steps.push_back(std::move(step));
+  for (FaultyStep& step : runs.steps)
+    step.levels =
+        static_cast<std::size_t>(std::ranges::count(runs.steps, step.faults, &FaultyStep::faults));
   runs.draws = drawn_times(question, runs.stated);
   return runs;
 }
@@ -206,34 +213,93 @@ std::vector<std::string> evidence_in(std::span<const FaultKind> kinds, std::stri
   return found;
 }
 
+namespace {
+
+double prior_of(const FaultyRuns& runs, const FaultyStep& step, std::string_view text) {
+  if (step.faults.empty()) return healthy_prior;
+  double prior = step.faults.size() > 1 ? prior_of_two : 1;
+  for (const std::size_t fault : step.faults) {
+    const FaultKind& kind = runs.kinds[fault];
+    prior *= kind.prior * (evidence_in(std::span(&kind, 1), text).empty() ? 1 : odds_of_word);
+  }
+  return prior / static_cast<double>(step.levels);
+}
+
+bool set_the_same(const FaultyStep& a, const FaultyStep& b) {
+  return std::ranges::any_of(a.settings, [&](const Setting& own) {
+    return holds(b.settings, own.first, &Setting::first);
+  });
+}
+
+// Returns two faults at once as if neither knew of the other. It says which pairs to replay, and
+// nothing else.
+FaultyStep together(const FaultyStep& a, const FaultyStep& b, const FaultyStep& healthy) {
+  FaultyStep step{.faults = {a.faults.front(), b.faults.front()},
+                  .levels = a.levels * b.levels,
+                  .settings = a.settings,
+                  .step_time = a.step_time * b.step_time / healthy.step_time,
+                  .busy = a.busy * b.busy / healthy.busy,
+                  .spread = std::max(a.spread, b.spread)};
+  append(step.settings, b.settings);
+  using Memory = MemoryFigures;
+  for (const auto figure :
+       {&Memory::allocated, &Memory::reserved, &Memory::device, &Memory::needed})
+    step.memory.*figure = a.memory.*figure * b.memory.*figure / healthy.memory.*figure;
+  for (const auto part : {&KernelTimes::products, &KernelTimes::attention, &KernelTimes::other})
+    if (healthy.kernels.*part > 0)
+      step.kernels.*part = a.kernels.*part * b.kernels.*part / healthy.kernels.*part;
+  return step;
+}
+
+}  // namespace
+
+void replay_pairs(const FaultQuestion& question, const RunSigns& seen, std::string_view text,
+                  FaultyRuns& runs) {
+  std::vector<FaultyStep> pairs;
+  std::vector<std::pair<double, std::size_t>> order;
+  const FaultyStep& healthy = runs.steps.front();
+  for (std::size_t a = 1; a < runs.steps.size(); ++a)
+    for (std::size_t b = a + 1; b < runs.steps.size(); ++b) {
+      if (runs.steps[a].faults == runs.steps[b].faults) continue;
+      if (set_the_same(runs.steps[a], runs.steps[b])) continue;
+      FaultyStep step = together(runs.steps[a], runs.steps[b], healthy);
+      order.emplace_back(-prior_of(runs, step, text) * likelihood(runs, step, seen), pairs.size());
+      pairs.push_back(std::move(step));
+    }
+  std::ranges::sort(order);
+  order.resize(std::min(order.size(), most_pairs));
+  std::vector<FaultyStep> chosen;
+  chosen.reserve(order.size());
+  for (const auto& [likely, place] : order) chosen.push_back(std::move(pairs[place]));
+  replay_all(question, chosen);
+  for (FaultyStep& step : chosen)
+    if (step.step_time > 0) runs.steps.push_back(std::move(step));
+}
+
 std::vector<Suspect> judge(const FaultyRuns& runs, const RunSigns& seen, std::string_view text) {
-  std::vector<Suspect> suspects;
+  std::map<std::vector<std::size_t>, Suspect> found;
+  std::map<std::vector<std::size_t>, double> best;
   double all = 0;
-  for (std::size_t i = 0; i <= runs.kinds.size(); ++i) {
-    Suspect suspect;
-    double sum = 0, best = -1;
-    std::size_t levels = 0;
-    for (const FaultyStep& step : runs.steps) {
-      if (step.fault != i) continue;
-      const double each = likelihood(runs, step, seen);
-      sum += each;
-      levels += 1;
-      if (each <= best) continue;
-      best = each;
-      suspect.likeliest = step;
+  for (const FaultyStep& step : runs.steps) {
+    Suspect& suspect = found[step.faults];
+    const double likely = prior_of(runs, step, text) * likelihood(runs, step, seen);
+    suspect.probability += likely;
+    all += likely;
+    double& most = best.try_emplace(step.faults, -1).first->second;
+    if (likely <= most) continue;
+    most = likely;
+    suspect.likeliest = step;
+  }
+  std::vector<Suspect> suspects;
+  suspects.reserve(found.size());
+  for (auto& [faults, suspect] : found) {
+    suspect.probability /= all;
+    for (const std::size_t fault : faults) {
+      suspect.kinds.push_back(&runs.kinds[fault]);
+      append(suspect.evidence, evidence_in(std::span(&runs.kinds[fault], 1), text));
     }
-    if (levels == 0) continue;
-    double prior = healthy_prior;
-    if (i < runs.kinds.size()) {
-      suspect.kind = &runs.kinds[i];
-      suspect.evidence = evidence_in(std::span(suspect.kind, 1), text);
-      prior = suspect.kind->prior * (suspect.evidence.empty() ? 1 : odds_of_word);
-    }
-    suspect.probability = prior * sum / static_cast<double>(levels);
-    all += suspect.probability;
     suspects.push_back(std::move(suspect));
   }
-  for (Suspect& each : suspects) each.probability /= all;
   std::ranges::stable_sort(suspects, std::ranges::greater(), &Suspect::probability);
   return suspects;
 }

@@ -45,10 +45,11 @@ struct FaultQuestion {
   std::size_t workers = usual_workers();
 };
 
-// The step with one fault at one level, at the constants' stated values.
+// The step with one fault at one level, or with two, at the constants' stated values.
 struct FaultyStep {
-  std::size_t fault = 0;  // among the kinds; their number: nothing is wrong
-  std::vector<Setting> settings{};
+  std::vector<std::size_t> faults{};  // among the kinds, in their order; none: nothing is wrong
+  std::size_t levels = 1;             // that share what the faults are likely beforehand
+  std::vector<Setting> settings{};    // of the faults, without those of the question
   double step_time = 0, busy = 0, spread = healthy_spread;
   MemoryFigures memory{};
   KernelTimes kernels{};
@@ -63,6 +64,10 @@ struct FaultyRuns {
 };
 // Throws UserError where the scenario is none of a training step alone.
 FaultyRuns replay_faults(const FaultQuestion& question);
+// Adds steps with two faults at once. Only those are replayed that what each fault does alone makes
+// the likeliest, as there are hundreds.
+void replay_pairs(const FaultQuestion& question, const RunSigns& seen, std::string_view text,
+                  FaultyRuns& runs);
 
 // Returns the share of the time in which nvidia-smi sees a kernel: of computation or of a
 // collective.
@@ -71,7 +76,7 @@ double busy_share(const Prediction& prediction);
 RunSigns signs_of(std::span<const TrainerLog> logs, const FaultyRuns& runs, const Catalogue& data);
 
 struct Suspect {
-  const FaultKind* kind = nullptr;  // null: nothing is wrong
+  std::vector<const FaultKind*> kinds;  // one, or two at once; none: nothing is wrong
   double probability = 0;
   FaultyStep likeliest;               // of its levels
   std::vector<std::string> evidence;  // words that were found
