@@ -137,7 +137,8 @@ std::string text_of(const Diagnosis& diagnosis) {
                           fmt::join(each.evidence, "\", \""));
   if (shown.suspects.size() > 1) {
     text += "\nwhat tells the first two apart\n";
-    for (const std::size_t i : {0, 1}) text += test_text(shown.suspects[i], shown.suspects[1 - i]);
+    const Suspect &first = shown.suspects[0], &second = shown.suspects[1];
+    text += test_text(first, second) + test_text(second, first);
   }
   for (const FaultKind* kind : all.front().kinds) text += fmt::format("\ncure: {}\n", kind->cure);
   return text;
