@@ -17,6 +17,13 @@ if(STEPSIM_PYTHON AND TARGET stepsim)
   endforeach()
   set_tests_properties(analysis/paje_llama33-70b-pipeline PROPERTIES LABELS "analysis;slow")
 endif()
+# The same for Chakra's feeder: fields of its schema, dependencies that lead backwards, and the step's time to the last bit.
+if(STEPSIM_PYTHON AND TARGET stepsim)
+  add_test(NAME analysis/chakra
+    COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_chakra.py
+            $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/python/stepsim/chakra.py ${CMAKE_CURRENT_BINARY_DIR}/chakra)
+  set_tests_properties(analysis/chakra PROPERTIES LABELS analysis SKIP_RETURN_CODE 77)  # no h5py
+endif()
 # Memory as PyTorch's allocator would record it: with room, with segments that expand, over stages, and without room in either way.
 if(STEPSIM_PYTHON AND TARGET stepsim)
   foreach(words llama32-3b-sft-zero3 mpt7b-zero2 llama33-70b-pipeline mpt7b-zero2-oom
