@@ -199,6 +199,7 @@ void TrainerReader::read_evaluation() {
   const std::string when = in_small_letters(source_.text(key, "no"));
   const double steps =
       source_.number("eval_steps", source_.number("logging_steps", 500, 0, 1e12), 0, 1e12);
+  // 8 rows a device are the trainer's own default (transformers/training_args.py).
   const std::int64_t rows = source_.whole("per_device_eval_batch_size", 8, 1, 1 << 20);
   if (when == "no" || when == "false") return;
   if (grpo() || switched_)
