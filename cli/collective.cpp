@@ -33,7 +33,7 @@ BandwidthQuestion question_of(const Options& options) {
   question.sizes = parse_sizes(options.get("sizes").value_or("64KiB:4GiB"));
   question.options.algorithm = options.get("algorithm").value_or("");
   if (options.has("protocol"))
-    question.options.protocol = word_of(options, "protocol", "", {"ll", "simple"});
+    question.options.protocol = word_of(options, "protocol", "", {"ll", "ll128", "simple"});
   question.options.detail = word_of(options, "detail", "fluid", {"fluid", "stepped"}) == "fluid"
                                 ? Detail::fluid
                                 : Detail::stepped;

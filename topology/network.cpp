@@ -37,7 +37,7 @@ Communication read_communication(const Table& table) {
   result.library = table.choice("library", {"nccl", "rccl"});
   result.launch = table.constant<Seconds>("launch");
   for (const Table& entry : table.tables("protocols"))
-    result.protocols.push_back({.name = entry.choice("name", {"ll", "simple"}),
+    result.protocols.push_back({.name = entry.choice("name", {"ll", "ll128", "simple"}),
                                 .step = entry.constant<Seconds>("step"),
                                 .efficiency = entry.constant<Ratio>("efficiency")});
   // Both fabrics of a cluster are asked for either, so neither may be left to the other's figures.

@@ -123,7 +123,7 @@ TEST_CASE("rings across nodes share the bytes among the rails", "[workloads]") {
   const TinyCluster t = far(g, m);
   CAPTURE(m);
   CHECK_THAT(seconds_of(tiny_cluster(t), {.kind = Collective::all_gather, .algorithm = "ring"}),
-             exactly(t.launch + t.network_launch + (n - m) * t.step + (m - 1) * t.network_step +
+             exactly(t.launch + t.network_launch + (n - 1 - m) * t.step + m * t.network_step +
                      S * (n - 1) / n / g / (t.network_efficiency * t.port)));
 }
 

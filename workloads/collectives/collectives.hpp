@@ -96,7 +96,7 @@ Layout lay_out(const Cluster& cluster, std::span<const Rank> group);
 Schedule exchange(const Cluster& cluster, std::span<const Rank> group,
                   const std::vector<std::vector<double>>& matrix);
 
-// Returns the traffic of a schedule under one protocol ("ll", "simple"). Throws UserError when the
+// Returns the traffic of a schedule under one protocol ("ll", "ll128", "simple"). Throws UserError when the
 // fabric has no route between two members that have to talk.
 Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
                      std::string_view name, std::string_view protocol);

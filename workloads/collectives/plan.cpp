@@ -45,19 +45,23 @@ std::vector<WantedAlgorithm> wanted_ones(const std::vector<std::string>& said, s
   return all;
 }
 
+// The library of the fabric that a group lies on: the network's beyond a node.
+const Communication& fabric_of(const Cluster& cluster, const Group& group) {
+  return spans_nodes(cluster, group) && cluster.network ? cluster.network->collectives
+                                                        : cluster.node.collectives;
+}
+
 std::vector<WantedAlgorithm> wanted_algorithms(const Cluster& cluster, Collective kind,
                                                const Group& group, const PlanOptions& options) {
   if (!options.algorithm.empty())
     return {{std::string(find_algorithm(options.algorithm).name), ""}};
-  const bool far = spans_nodes(cluster, group) && cluster.network;
-  const Communication& fabric = far ? cluster.network->collectives : cluster.node.collectives;
-  return wanted_ones(algorithms_for(fabric, to_text(kind)),
-                     far ? lay_out(cluster, group).nodes.size() : 1);
+  return wanted_ones(algorithms_for(fabric_of(cluster, group), to_text(kind)),
+                     cluster.network ? lay_out(cluster, group).nodes.size() : 1);
 }
 
-std::vector<std::string> wanted_protocols(const Cluster& cluster, const PlanOptions& options) {
+std::vector<std::string> wanted_protocols(const Communication& fabric, const PlanOptions& options) {
   std::vector<std::string> names;
-  for (const Protocol& protocol : cluster.node.collectives.protocols)
+  for (const Protocol& protocol : fabric.protocols)
     if (options.protocol.empty() || options.protocol == protocol.name)
       names.push_back(protocol.name);
   return names;
@@ -65,7 +69,7 @@ std::vector<std::string> wanted_protocols(const Cluster& cluster, const PlanOpti
 
 // In-switch reduction has one way of its own, which goes with the protocol for large messages.
 bool suits(std::string_view algorithm, std::string_view protocol) {
-  return protocol != "ll" || !algorithm.starts_with("nvls");
+  return protocol == "simple" || !algorithm.starts_with("nvls");
 }
 
 void add_candidates(CollectivePlan& plan, const Cluster& cluster, const WantedAlgorithm& wanted,
@@ -80,7 +84,8 @@ void add_candidates(CollectivePlan& plan, const Cluster& cluster, const WantedAl
   }
   const Timing timing = timing_of(cluster, schedules, plan.groups);
   std::optional<std::size_t> first;  // with the ways that the others take as well
-  for (const std::string& protocol : wanted_protocols(cluster, options)) {
+  for (const std::string& protocol :
+       wanted_protocols(fabric_of(cluster, plan.groups.front()), options)) {
     if (!suits(algorithm.name, protocol)) continue;
     if (!wanted.protocol.empty() && protocol != wanted.protocol) continue;
     Candidate candidate{std::string(algorithm.name), protocol, {}, {}};
@@ -251,7 +256,7 @@ CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vec
 
 CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups) {
   CollectivePlan plan{Collective::send_recv, std::move(groups), {}};
-  for (const std::string& protocol : wanted_protocols(cluster, {})) {
+  for (const std::string& protocol : wanted_protocols(cluster.node.collectives, {})) {
     Candidate candidate{"ring_pass", protocol, {}, {}};
     for (const Group& group : plan.groups) {
       check(cluster, group);
@@ -271,7 +276,7 @@ CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups)
 
 CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups) {
   CollectivePlan plan{Collective::all_to_all, std::move(groups), {}};
-  const std::string protocol = wanted_protocols(cluster, {}).back();
+  const std::string protocol = wanted_protocols(cluster.node.collectives, {}).back();
   Candidate candidate{"kernels", protocol, {}, {}};
   for (const Group& group : plan.groups) {
     check(cluster, group);

@@ -92,7 +92,11 @@ Schedule ring_schedule(const Cluster& cluster, Collective kind, std::span<const 
   if (kind == Collective::all_to_all) return {};
   // An all-reduce is a reduce-scatter and an all-gather: each n - 1 steps of 1 / n of the buffer.
   const double turns = kind == Collective::all_reduce ? 2 : 1;
-  if (detail == Detail::latency) return {{{turns * (n - m), turns * (m - 1), 0}, {}}};
+  // A chunk passes all edges but the one that leads to its own rank. Where a node has several
+  // ranks the chunk of most of them passes all edges between nodes, and the slowest counts.
+  const double far = m < 2 ? 0 : std::min(m, n - 1);
+  const Steps steps{turns * (n - 1 - far), turns * far, 0};
+  if (detail == Detail::latency) return {{steps, {}}};
   const std::vector<Group> all = rings(layout);
   if (kind == Collective::broadcast) return {{{n - m, m - 1, 0}, edges(all, 1, &group.front())}};
   if (kind == Collective::send_recv) return {{{n - m, m - 1, 0}, edges(all, 1, nullptr)}};
@@ -100,14 +104,12 @@ Schedule ring_schedule(const Cluster& cluster, Collective kind, std::span<const 
   const auto legs = [&](double share) {
     return mesh ? edges_of_mesh(group, share) : edges(all, share, nullptr);
   };
-  if (detail == Detail::fluid)
-    return {{{turns * (n - m), turns * (m - 1), 0}, legs(turns * (n - 1) / n)}};
+  if (detail == Detail::fluid) return {{steps, legs(turns * (n - 1) / n)}};
   Schedule schedule;
   const std::vector<Leg> step = legs(1 / n);
   const std::size_t rounds = static_cast<std::size_t>(turns) * (group.size() - 1);
-  const std::size_t crossings = static_cast<std::size_t>(turns) * (layout.nodes.size() - 1);
   for (std::size_t i = 0; i < rounds; ++i) {
-    const bool crosses = i < crossings;
+    const bool crosses = static_cast<double>(i) < steps.network;
     schedule.push_back({{crosses ? 0.0 : 1.0, crosses ? 1.0 : 0.0, 0}, step});
   }
   return schedule;
