@@ -104,7 +104,7 @@ cli("misspelt algorithm" ARGS ${small} h100-8 --algorithm rings CODE 2
 cli("algorithm that the machine cannot do" ARGS ${small} mi300x-8 --algorithm nvls CODE 2
   ERROR "algorithm nvls cannot do all_reduce for 8 ranks on 1 node of mi300x-8")
 cli("misspelt protocol" ARGS ${small} h100-8 --protocol simpel CODE 2
-  ERROR "--protocol: expected ll or simple, found \"simpel\" (did you mean \"simple\"?)")
+  ERROR "--protocol: expected ll, ll128 or simple, found \"simpel\" (did you mean \"simple\"?)")
 cli("misspelt detail" ARGS ${small} h100-8 --detail step CODE 2
   ERROR "--detail: expected fluid or stepped, found \"step\"")
 cli("misspelt folding" ARGS ${small} h100-8 --fold of CODE 2

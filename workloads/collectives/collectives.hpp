@@ -96,8 +96,8 @@ Layout lay_out(const Cluster& cluster, std::span<const Rank> group);
 Schedule exchange(const Cluster& cluster, std::span<const Rank> group,
                   const std::vector<std::vector<double>>& matrix);
 
-// Returns the traffic of a schedule under one protocol ("ll", "ll128", "simple"). Throws UserError when the
-// fabric has no route between two members that have to talk.
+// Returns the traffic of a schedule under one protocol ("ll", "ll128", "simple"). Throws UserError
+// when the fabric has no route between two members that have to talk.
 Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
                      std::string_view name, std::string_view protocol);
 // Returns what all patterns of one schedule for each group have in common; it is not known where
