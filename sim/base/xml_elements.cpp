@@ -20,7 +20,8 @@ bool is_of_name(char c) {
 
 class XmlReader {
  public:
-  XmlReader(std::string_view text, const std::string& file) : rest_(text), file_(file) {}
+  XmlReader(std::string_view text, const std::string& file)
+      : size_(text.size()), rest_(text), file_(file) {}
 
   std::vector<XmlElement> read() {
     while (true) {
@@ -93,8 +94,8 @@ class XmlReader {
   }
 
   void open() {
+    XmlElement element{.line = line_, .at = size_ - rest_.size()};
     skip(1);
-    XmlElement element{.line = line_};
     element.name = take_name("the name of an element behind \"<\"");
     if (open_.empty() && !made_.empty())
       reject(fmt::format("<{}> stands outside of <{}>", element.name, made_.front().name));
@@ -133,6 +134,7 @@ class XmlReader {
     return made;
   }
 
+  std::size_t size_;
   std::string_view rest_;
   const std::string& file_;
   int line_ = 1;

@@ -2,6 +2,7 @@
 // mistake is.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@ namespace stepsim {
 struct XmlElement {
   std::string name{};
   int line = 0;
+  std::size_t at = 0;  // where its "<" stands in the text
   std::vector<std::pair<std::string, std::string>> attributes{};
   std::string inside{};  // the name of the one that holds it
 

@@ -1,6 +1,7 @@
 #include "sim/engine/platform_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -155,7 +156,39 @@ int line_of_host(const std::vector<XmlElement>& elements, std::string_view name)
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-std::string said_by_child(const std::string& path) {
+// Returns the text with a zone around the clusters that have none, and all else on the line where
+// it was: SimGrid 4.0 and 4.1 look for the parent of a torus, a fat tree or a dragonfly, and end
+// where there is none.
+std::string with_zone(std::string text, const std::vector<XmlElement>& elements) {
+  const auto first = std::ranges::find_if(elements, [](const XmlElement& element) {
+    return element.name == "cluster" && element.inside == "platform";
+  });
+  if (first == elements.end()) return text;
+  text.insert(text.rfind("</platform"), "</zone>");
+  text.insert(first->at, "<zone id=\"around\" routing=\"Full\">");
+  return text;
+}
+
+// This is a file in memory, which is gone with the value. A child sees it by the same path.
+class FileInMemory {
+ public:
+  explicit FileInMemory(std::string_view text) : file_(memfd_create("platform", 0)) {
+    if (file_ < 0) system_failed("memfd_create");
+    for (ssize_t size = 0; !text.empty(); text.remove_prefix(static_cast<std::size_t>(size)))
+      if ((size = write(file_, text.data(), text.size())) < 0) system_failed("write");
+  }
+  FileInMemory(const FileInMemory&) = delete;
+  FileInMemory& operator=(const FileInMemory&) = delete;
+  ~FileInMemory() { close(file_); }
+
+  std::string path() const { return fmt::format("/proc/self/fd/{}", file_); }
+
+ private:
+  int file_;
+};
+
+// Returns what a child says of a file, which it calls by the name that a person knows.
+std::string said_by_child(const std::string& path, const std::string& name) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) system_failed("pipe");
   const pid_t child = fork();
@@ -174,6 +207,8 @@ std::string said_by_child(const std::string& path) {
   close(ends[0]);
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
+  for (std::size_t at = 0; (at = said.find(path, at)) != std::string::npos; at += name.size())
+    said.replace(at, path.size(), name);
   return said;
 }
 
@@ -326,9 +361,11 @@ class SaidPlatform {
 }  // namespace
 
 PlatformFile read_platform_file(const std::string& path) {
-  const std::vector<XmlElement> elements = xml_elements(read_text(path), path);
+  const std::string text = read_text(path);
+  const std::vector<XmlElement> elements = xml_elements(text, path);
   check_elements(elements, path);
-  const std::string said = said_by_child(path);
+  const FileInMemory file(with_zone(text, elements));
+  const std::string said = said_by_child(file.path(), path);
   PlatformFile read = SaidPlatform(path, elements).read(said);
   sort_hosts(read);
   return read;
