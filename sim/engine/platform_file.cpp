@@ -175,7 +175,7 @@ class FileInMemory {
   explicit FileInMemory(std::string_view text) : file_(memfd_create("platform", 0)) {
     if (file_ < 0) system_failed("memfd_create");
     for (ssize_t size = 0; !text.empty(); text.remove_prefix(static_cast<std::size_t>(size)))
-      if ((size = write(file_, text.data(), text.size())) < 0) system_failed("write");
+      if ((size = ::write(file_, text.data(), text.size())) < 0) system_failed("write");
   }
   FileInMemory(const FileInMemory&) = delete;
   FileInMemory& operator=(const FileInMemory&) = delete;
