@@ -18,7 +18,7 @@ set(with_rooms sim workloads scenarios scenarios/foreign/programs analysis analy
 set(rooms_sim base process . engine)
 set(rooms_workloads model collectives strategy kernels layers program sharding pipeline step grpo)
 set(rooms_scenarios keys . rules foreign/text foreign/deepspeed read foreign/launch foreign/table foreign/wrapped foreign/programs foreign/logs foreign/write foreign/door rows load)
-set(rooms_scenarios/foreign/programs . accelerate hf megatron trl automodel axolotl deepspeed gpt_neox llama_factory llm_foundry ms_swift nemo_rl open_instruct openrlhf slime torchtitan torchtune verl)
+set(rooms_scenarios/foreign/programs . accelerate hf megatron trl automodel axolotl deepspeed gpt_neox litgpt llama_factory llm_foundry ms_swift nanotron nemo_rl open_instruct openrlhf slime torchtitan torchtune verl)
 set(shared_scenarios/foreign/programs . accelerate hf megatron)
 set(rooms_analysis . studies report)
 set(rooms_analysis/studies predict together grpo outcome explain fidelity anchor claims sweep plan)

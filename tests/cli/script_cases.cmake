@@ -76,7 +76,7 @@ function(other_script name text error)
 endfunction()
 other_script("no launch" "#!/bin/bash\\necho train\\n" ": is a shell script that starts no training; it was read, not run")
 other_script("another program" "A=1\\npython serve.py --port 1\\n"
-  ":2: the script starts serve.py of line 2, which is no training of axolotl, openrlhf, autotrain, slime, megatron, verl, verl-sft, nemo-rl, open-instruct-tuning, open-instruct, llm-foundry, torchtune, torchtitan, llama-factory, llama-factory-v1, ms-swift, megatron-swift or trl")
+  ":2: the script starts serve.py of line 2, which is no training of axolotl, openrlhf, autotrain, slime, megatron, verl, verl-sft, nemo-rl, open-instruct-tuning, open-instruct, llm-foundry, torchtune, nanotron, litgpt, torchtitan, llama-factory, llama-factory-v1, ms-swift, megatron-swift or trl")
 other_script("a training that is not read" "python -m openrlhf.cli.train_kd --pretrain x\\n"
   ":1: openrlhf.cli.train_kd is not read yet; expected openrlhf.cli.train_ppo_ray, openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 

@@ -111,7 +111,7 @@ kind_refused("two kinds" "base_model: x/y\\nsequence_len: 1024\\nstrategy: {zero
 kind_refused("a merge" "merge_method: linear\\nbase_model: x/y\\n" "is a recipe of mergekit, which trains nothing")
 kind_refused("Accelerate" "compute_environment: LOCAL_MACHINE\\n" "is a file of Accelerate, which trains nothing by itself: --accelerate takes it beside a file of arguments")
 cli("a kind that there is not" ARGS run ${sft} --from axolottl CODE 2
-  ERROR "--from: expected scenario, axolotl, deepspeed, openrlhf, autotrain, slime, megatron, verl, verl-sft, nemo-rl, open-instruct-tuning, open-instruct, automodel, gpt-neox, llm-foundry, torchtune, torchtitan, llama-factory, llama-factory-v1, ms-swift, megatron-swift or trl, found \"axolottl\" (did you mean \"axolotl\"?)")
+  ERROR "--from: expected scenario, axolotl, deepspeed, openrlhf, autotrain, slime, megatron, verl, verl-sft, nemo-rl, open-instruct-tuning, open-instruct, automodel, gpt-neox, llm-foundry, torchtune, nanotron, litgpt, torchtitan, llama-factory, llama-factory-v1, ms-swift, megatron-swift or trl, found \"axolottl\" (did you mean \"axolotl\"?)")
 cli("a setting that no key of the source has" ARGS run ${sft} --set micro_batch_siz=3 CODE 2
   ERROR "--set: micro_batch_siz: unknown key (did you mean \"micro_batch_size\"?)")
 cli("a machine in the name that the catalogue does not have" ARGS run @WORK@/own.8x9999.yaml CODE 2

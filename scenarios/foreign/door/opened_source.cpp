@@ -110,7 +110,7 @@ std::optional<ShellWord> named_file(const SourceKind& kind, const Table& argumen
   if (!kind.file_option.empty() && arguments.has(kind.file_option))
     return ShellWord{.text = arguments.text(kind.file_option),
                      .line = arguments.origin(kind.file_option)->line};
-  const bool by_option = kind.sets_keys && !kind.file_option.empty();
+  const bool by_option = !kind.first_word.empty() || (kind.sets_keys && !kind.file_option.empty());
   return words.empty() || by_option ? std::nullopt : std::optional(words.front());
 }
 
@@ -198,6 +198,11 @@ std::optional<PythonTraining> python_training(const Catalogue& data, const Pytho
   return training;
 }
 
+// Returns the table of the kind, or of the program where that one is known.
+Document facts_of(const Catalogue& data, const OpenedSource& opened) {
+  return opened.known ? import_facts(data, opened.known->table) : facts_of(data, *opened.kind);
+}
+
 // A model is known by the last part of its path, wherever that lies: "$MODELS/Qwen3-8B".
 void name_models(const Table& facts, OpenedSource& opened) {
   const std::vector<std::string> keys = facts.texts_or("names_model");
@@ -224,10 +229,30 @@ void put_written_deepspeed(const std::string& script, OpenedSource& opened) {
   opened.document.set(key, text);
 }
 
+// Puts each value of the arguments where the file has it, beside what else the file says there.
+void set_leaves(const Table& told, const SourceKind& kind, const std::string& path,
+                Document& settings_file) {
+  for (const std::string& key : told.keys()) {
+    const std::string own = path.empty() ? key : fmt::format("{}.{}", path, key);
+    if (told.is_mapping(key) && !told.table(key).keys().empty())
+      set_leaves(told.table(key), kind, own, settings_file);
+    else if (own != kind.file_option)  // which names the file
+      settings_file.set(own, told.one_line(key));
+  }
+}
+
+// Puts a word that stands alone among the arguments, or tells that it is not known.
+void put_word(const std::string& key, const ShellWord& word, OpenedSource& opened) {
+  if (word.unknown.empty())
+    opened.document.set(key, yaml_quoted(word.text));
+  else
+    opened.unknown.push_back({key, word});
+}
+
 // Opens what the program's arguments, or the file that they name, say.
 void open_arguments(const Catalogue& data, const std::string& script, OpenedSource& opened) {
   const SourceKind& kind = *opened.kind;
-  const Document facts = facts_of(data, kind);
+  const Document facts = facts_of(data, opened);
   const std::vector<std::string> flags = facts.root().texts_or("flags");
   const std::vector<ShellWord> words = kind.low_lines
                                            ? mapped(opened.script->launch.arguments, low_lined)
@@ -240,6 +265,9 @@ void open_arguments(const Catalogue& data, const std::string& script, OpenedSour
           fmt::format("line {}: arguments that hang on {} are not read", word.line, word.unknown));
   opened.unknown = std::move(arguments.unknown);
   opened.document = std::move(arguments.document);
+  if (!kind.first_word.empty() && !arguments.others.empty() &&
+      !opened.document.root().has(kind.first_word))
+    put_word(kind.first_word, arguments.others.back(), opened);
   name_models(facts.root(), opened);
   put_written_deepspeed(script, opened);
   const Table root = opened.document.root();
@@ -250,8 +278,7 @@ void open_arguments(const Catalogue& data, const std::string& script, OpenedSour
   Document settings_file = written == nullptr
                                ? open_document(opened.file)
                                : parse_document(in_line(written->line, written->text), script);
-  for (const std::string& key : root.keys())
-    if (key != kind.file_option) settings_file.set(key, root.one_line(key));
+  set_leaves(root, kind, "", settings_file);
   opened.document = std::move(settings_file);
 }
 
@@ -282,7 +309,7 @@ void open_constructors(const Catalogue& data, const std::string& script, Setting
 // the program is that key, whatever variables are called.
 void set_given(const Catalogue& data, Settings given, const std::set<std::string>& names,
                OpenedSource& opened) {
-  const Document facts = facts_of(data, *opened.kind);
+  const Document facts = facts_of(data, opened);
   const std::vector<std::string> keys = facts.root().texts_or("read");
   for (const auto& setting : given) {
     if (names.contains(setting.first) && !holds(keys, setting.first)) continue;
@@ -313,6 +340,7 @@ OpenedSource open_script(const Catalogue& data, const std::string& file, Setting
     if (const SourceKind* kind = kind_of(launch, asked)) return kind;
     if (const SourceKind* kind = kind_of_given(file, launch)) return kind;
     const auto python = python_of(file, launch, script);
+    if (!python && known_program(data, launch)) return python_kind();
     return python && python_training(data, *python, launch, settings) ? python_kind() : nullptr;
   };
   // A program of people's own is asked what it does with its arguments.
@@ -342,16 +370,20 @@ OpenedSource open_script(const Catalogue& data, const std::string& file, Setting
   OpenedSource opened{kind, parse_document("{}", file), file, std::move(script)};
   const Launch& launch = opened.script->launch;
   const bool named = is_called(*kind, launch) || kind_of_given(file, launch) != nullptr;
+  if (kind == python_kind() && !python_of(file, launch, opened.script->script))
+    opened.known = known_program(data, launch);
   if (!named && kind->sets_keys)
     opened.script->notes.push_back(
         fmt::format("line {}: {} is taken for a form of {}, whose keys it is told: what its own "
                     "code does beside that, as turns with tools, is not counted",
                     launch.line, launch.program, kind->name));
-  if (named || (is_told(*kind, launch) && !trains_in_python(opened.script->script, launch, *kind)))
+  if (named || opened.known ||
+      (is_told(*kind, launch) && !trains_in_python(opened.script->script, launch, *kind)))
     open_arguments(data, file, opened);
   else
     open_constructors(data, file, settings, opened);
   set_given(data, given, opened.script->script.names, opened);
+  if (opened.known) lay_under(data, *opened.known, opened.script->launch, file, opened.document);
   return opened;
 }
 
@@ -482,7 +514,7 @@ OpenedSource open_source(const Catalogue& data, const std::string& file, Setting
 
 void refuse_unknown(const SourceQuestion& question, const OpenedSource& opened) {
   if (opened.unknown.empty()) return;
-  const Document facts = facts_of(question.data, *opened.kind);
+  const Document facts = facts_of(question.data, opened);
   const Table root = facts.root();
   std::vector<std::string> spare = root.texts_or("may_be_unknown");
   if (question.decides("model"))

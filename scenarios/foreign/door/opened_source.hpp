@@ -7,6 +7,7 @@
 
 #include "scenarios/foreign/door/source_kinds.hpp"
 #include "scenarios/foreign/launch/script_source.hpp"
+#include "scenarios/foreign/table/known_program.hpp"
 #include "scenarios/foreign/table/source_question.hpp"
 #include "scenarios/foreign/wrapped/wrapped_source.hpp"
 
@@ -19,7 +20,8 @@ struct OpenedSource {
   std::string file;
   std::optional<ScriptSource> script{};
   std::vector<UnknownArgument> unknown{};
-  std::vector<CodeCell> cells{};  // of a notebook
+  std::vector<CodeCell> cells{};        // of a notebook
+  std::optional<KnownProgram> known{};  // that is started, and is not here
 };
 
 OpenedSource open_source(const Catalogue& data, const std::string& file, Settings settings);

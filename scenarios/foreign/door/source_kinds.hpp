@@ -26,6 +26,7 @@ struct SourceKind {
   std::vector<std::string> never{};      // words that it never has
   bool sets_keys = false;                // arguments are key=value
   std::string file_option{};             // that names the file, where no word of its own does
+  std::string first_word{};              // the key that the program's first word is; empty: none
   std::vector<std::string> arguments{};  // of programs of any name
   // One of these has to be there, too; if there are none, any program will do.
   std::vector<std::string> told_beside{};

@@ -146,6 +146,7 @@ std::optional<Translation> translated(const Catalogue& data, const std::string& 
     question.shell = &opened.script->script;
     question.launch = &opened.script->launch;
     question.earlier = opened.script->earlier;
+    question.known = opened.known ? &*opened.known : nullptr;
     const std::string& program = opened.script->launch.program;  // a file, or a module: a.b
     const bool named =
         program.ends_with(".py") || (program.find('.') != std::string::npos &&

@@ -17,10 +17,11 @@ using Translate = Translation(const SourceQuestion& question, const Document& so
 // open-instruct the first is grpo_fast.py, the second finetune.py and dpo_tune_cache.py. Arguments
 // of TRL's programs are keywords of its constructors.
 Translate translate_automodel, translate_autotrain, translate_axolotl, translate_gpt_neox,
-    translate_llama_factory, translate_llama_factory_v1, translate_llm_foundry, translate_megatron,
-    translate_megatron_swift, translate_ms_swift, translate_nemo_rl, translate_open_instruct,
-    translate_open_instruct_tuning, translate_openrlhf, translate_slime, translate_torchtitan,
-    translate_torchtune, translate_trl, translate_verl, translate_verl_sft;
+    translate_litgpt, translate_llama_factory, translate_llama_factory_v1, translate_llm_foundry,
+    translate_megatron, translate_megatron_swift, translate_ms_swift, translate_nanotron,
+    translate_nemo_rl, translate_open_instruct, translate_open_instruct_tuning, translate_openrlhf,
+    translate_slime, translate_torchtitan, translate_torchtune, translate_trl, translate_verl,
+    translate_verl_sft;
 // A DeepSpeed configuration with nothing beside it is run by the Hugging Face trainer. A model has
 // to be among the settings.
 Translate translate_deepspeed;

@@ -273,6 +273,9 @@ void MappedSource::take_releases(const std::vector<std::string>& programs) {
     if (found)
       result_.lines.push_back(
           {fmt::format("{}.{}", releases_block, program), release, found->where, 0, ""});
+    if (found && question_.known != nullptr && found->where == question_.known->title)
+      result_.lines.back() = {result_.lines.back().path, release, "", 0,
+                              fmt::format("the one that {} was written for", found->where)};
   }
 }
 
@@ -329,6 +332,8 @@ void MappedSource::put(std::string_view path, std::string value, std::string_vie
   result_.lines.push_back({std::string(path), std::move(value),
                            leaf == nullptr ? std::string(key) : leaf->path,
                            leaf == nullptr ? line_of_block(key) : leaf->line, std::move(remark)});
+  if (leaf != nullptr && question_.known != nullptr && leaf->line == 0 && !is_set(*leaf))
+    result_.lines.back().by = question_.known->title;
   if (const auto means = left_out_.find(key); leaf == nullptr && means != left_out_.end())
     result_.lines.back().remark =
         fmt::format("{} is absent", std::exchange(result_.lines.back().key, means->second.origin));

@@ -10,6 +10,7 @@
 
 #include "scenarios/foreign/launch/file_variables.hpp"
 #include "scenarios/foreign/launch/launches.hpp"
+#include "scenarios/foreign/table/known_program.hpp"
 #include "sim/base/config.hpp"
 #include "topology/catalog.hpp"
 #include "topology/cluster.hpp"
@@ -53,6 +54,7 @@ struct SourceQuestion {
   std::string script{};                   // that starts the training; empty: none does
   const ShellScript* shell = nullptr;     // what that says; null: there is none
   bool own_program = false;               // that it starts: known by its arguments, not by its name
+  const KnownProgram* known = nullptr;    // that one, where much is known of it
 
   // Returns whether a setting decides on this key: the key itself, or a block that holds it.
   bool decides(std::string_view path) const;

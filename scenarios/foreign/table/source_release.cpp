@@ -129,6 +129,9 @@ std::optional<FoundRelease> release_around(const SourceQuestion& question,
   }
   if (const auto told = release_with(question.data, program, keys))
     return FoundRelease{*told, "release of its keys"};
+  if (question.known != nullptr)
+    for (const auto& [other, release] : question.known->releases)
+      if (other == program) return FoundRelease{release, question.known->title};
   return std::nullopt;
 }
 

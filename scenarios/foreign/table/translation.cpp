@@ -32,6 +32,8 @@ std::string comment_of(const TranslatedLine& line) {
   std::string text = line.key;
   if (line.line > 0)
     text += fmt::format(", line {}", line.line);
+  else if (!line.by.empty())
+    text += fmt::format(", as {} has it", line.by);
   else if (is_key(line.key))
     text += " is absent";
   if (!text.empty() && !line.remark.empty()) text += ": ";

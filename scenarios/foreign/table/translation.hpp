@@ -23,6 +23,7 @@ struct TranslatedLine {
   int line = 0;        // of that key; 0: it is absent, and this is what that means
   std::string remark;  // where the key alone does not explain the value
   bool stays = false;  // also where the command line names another machine
+  std::string by{};    // the program that has it so by itself where the key is absent
 };
 
 enum class KeyFate : std::uint8_t { used, without_effect, unmodelled, unknown };

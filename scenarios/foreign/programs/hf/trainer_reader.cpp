@@ -425,7 +425,9 @@ bool TrainerReader::read_samples() {
 
 void TrainerReader::read_length(const RunWords& run) {
   const double steps = source_.number(run.steps, -1, -1, 1e12);
-  DataOfSource data{.packed = packed_, .pairs = pairs(), .padding = Padding::longest};
+  DataOfSource data{.packed = packed_,
+                    .pairs = pairs(),
+                    .padding = source_.on("pads_rows") ? Padding::row : Padding::longest};
   if (const auto key = program_.padding_free_key; !key.empty() && source_.on(key)) {
     data.padding = Padding::none;
     data.padding_key = key;

@@ -135,6 +135,7 @@ std::string format_of(MappedSource& source, bool four) {
   const std::string bits = first_word_of(source, {"load_in_kbits", "bits", "quantization_bit"});
   if (!four && (source.on("load_in_8bit") || bits == "8")) return bitsandbytes_format(8);
   if (!four) return "";
+  if (source.says("format_of_4_bits")) return source.text("format_of_4_bits");
   // BitsAndBytesConfig of transformers has FP4, TRL's ModelConfig NF4; both leave scales alone.
   // Unsloth has a configuration of its own, as have scripts that name no type beside their bits:
   // those that say `bits` follow QLoRA's own program, whose scales are quantised.
@@ -253,20 +254,21 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
   std::vector<Assumption> assumptions;
   const TrlMethod method = read_trl_method(question, root, assumptions);
   const Runner runner = runner_of(question, method.plain);
-  TrainerReader reader(question, source,
-                       {.name = runner.name,
-                        .table = "programs/trl/trl",
-                        .training = method.training,
-                        .method_key = method.key,
-                        .length_key = older ? "max_seq_length" : "max_length",
-                        .padding_free_key = "padding_free",
-                        .loads = TrainerProgram::Loads::by_dtype,
-                        .accelerate_files = "programs/trl/trl-accelerate",
-                        .leave_one_out = method.leave_one_out,
-                        .plain = method.plain,
-                        .stacks = runner.stacks,
-                        .stacks_with_liger = runner.stacks_with_liger,
-                        .releases = runner.releases});
+  TrainerReader reader(
+      question, source,
+      {.name = question.known ? std::string_view(question.known->title) : runner.name,
+       .table = question.known ? std::string_view(question.known->table) : "programs/trl/trl",
+       .training = method.training,
+       .method_key = method.key,
+       .length_key = older ? "max_seq_length" : "max_length",
+       .padding_free_key = "padding_free",
+       .loads = TrainerProgram::Loads::by_dtype,
+       .accelerate_files = "programs/trl/trl-accelerate",
+       .leave_one_out = method.leave_one_out,
+       .plain = method.plain,
+       .stacks = runner.stacks,
+       .stacks_with_liger = runner.stacks_with_liger,
+       .releases = runner.releases});
   MappedSource& words = reader.source();
   const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
   if (method.leave_one_out && words.on("own_rloo"))

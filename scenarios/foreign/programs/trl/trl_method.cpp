@@ -137,6 +137,7 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
   };
   const std::string set = said(question.settings, "job.method");
   if (const auto* method = set.empty() ? nullptr : method_in(set)) return decided(*method);
+  if (question.known != nullptr) return {.plain = true};
   const std::string program = question.launch == nullptr ? std::string() : question.launch->program;
   const bool loop = program == own_loop;
   refuse_others(question, program.empty() || loop ? question.file : program);

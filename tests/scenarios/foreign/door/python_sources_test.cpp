@@ -439,8 +439,8 @@ TEST_CASE("scripts that start scripts", "[scenarios][sources]") {
   CHECK(value_at(own.read("b.sh"), "job.micro_batch") == "2");
   own.with("c.sh", "if [ -z \"$X\" ]; then sbatch c.sh; fi\npython a.py\n");
   CHECK(value_at(own.read("c.sh"), "job.micro_batch") == "2");
-  own.with("litgpt.sh", "litgpt finetune_full --config full.yaml\n");
-  CHECK_THAT(own.refusal("litgpt.sh"), Contains("litgpt.sh:1: the script starts litgpt"));
+  own.with("tune.sh", "xtuner train own.py\n");
+  CHECK_THAT(own.refusal("tune.sh"), Contains("tune.sh:1: the script starts xtuner"));
 }
 
 TEST_CASE("programs of Slurm, and trainers by any name", "[scenarios][sources]") {
