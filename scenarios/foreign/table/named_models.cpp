@@ -170,6 +170,35 @@ std::string name_within(const Catalogue& data, const std::string& said) {
              : "";
 }
 
+// Returns the model that one under another name was trained from, and that name; nothing where the
+// name is none of those, or says a size that its family does not have.
+std::optional<NamedModel> trained_from(const Catalogue& data, const std::string& said) {
+  constexpr double most_apart = 1.15;
+  const std::string other = in_small_letters(run_or_model_in(said));
+  const double size = size_in(other);
+  const Document facts = read_document(data.file("scenarios/foreign/table/trained_from.yaml"));
+  std::string longest, model;
+  for (const Table& family : facts.root().tables("families")) {
+    const std::vector<std::string> called = family.texts("called"), entries = family.texts("from");
+    for (const std::string& word : called) {
+      constexpr std::size_t short_word = 4;  // which may stand within another name
+      if (word.size() <= longest.size() || !words_hold(other, word) ||
+          (word.size() < short_word && !other.starts_with(word)))
+        continue;
+      for (const std::string& entry : entries) {
+        const auto count =
+            size == 0 ? 0 : static_cast<double>(count_parameters(load_model(data, entry)).total());
+        if (size == 0 ? entries.size() > 1 : std::max(size / count, count / size) > most_apart)
+          continue;
+        longest = word;
+        model = entry;
+      }
+    }
+  }
+  if (model.empty()) return std::nullopt;
+  return NamedModel{model, fmt::format("{} of this size was trained from it", longest), {}};
+}
+
 std::optional<NamedModel> follow(const Catalogue& data, const std::string& said,
                                  const std::string& file, int links) {
   constexpr int longest_chain = 16;
@@ -201,7 +230,7 @@ std::optional<NamedModel> follow(const Catalogue& data, const std::string& said,
       }
   if (const std::string name = name_within(data, said); !name.empty())
     return NamedModel{name, "by its name", {}};
-  return std::nullopt;
+  return trained_from(data, said);
 }
 
 // A name may say "3b" for 3, "30b-a3b" for 30 of which a token meets 3, "a3b" for these alone, in
