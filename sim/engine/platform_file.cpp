@@ -174,8 +174,11 @@ class FileInMemory {
  public:
   explicit FileInMemory(std::string_view text) : file_(memfd_create("platform", 0)) {
     if (file_ < 0) system_failed("memfd_create");
-    for (ssize_t size = 0; !text.empty(); text.remove_prefix(static_cast<std::size_t>(size)))
-      if ((size = ::write(file_, text.data(), text.size())) < 0) system_failed("write");
+    while (!text.empty()) {
+      const ssize_t size = ::write(file_, text.data(), text.size());
+      if (size < 0) system_failed("write");
+      text.remove_prefix(static_cast<std::size_t>(size));
+    }
   }
   FileInMemory(const FileInMemory&) = delete;
   FileInMemory& operator=(const FileInMemory&) = delete;

@@ -147,8 +147,8 @@ void put_litgpt_adapter(MappedSource& source) {
 
 // The word of trainers of transformers for "torch.optim.AdamW", a name alone or a block.
 std::string optimizer_of(MappedSource& source, Recipe recipe) {
-  const std::string said = source.text("optimizer.class_path", source.text("optimizer", "AdamW")),
-                    name = said.substr(said.rfind('.') + 1);
+  const std::string said = source.text("optimizer.class_path", source.text("optimizer", "AdamW"));
+  std::string name = said.substr(said.rfind('.') + 1);
   const Table known = source.facts().table("optimizers");
   if (!known.has(name)) return name;
   if (name == "AdamW" && source.says("quantize")) return "paged_adamw_32bit";
