@@ -202,11 +202,22 @@ GpusOfSource in_racks(GpusOfSource said, const Node& node) {
   return said;
 }
 
+// Shares GPUs of a card that has no node of its own out among as few nodes of eight as can have the
+// same number of them.
+void on_nodes(GpusOfSource& said) {
+  constexpr std::int64_t most = 8;
+  std::int64_t nodes = std::max((said.gpus + most - 1) / most, said.nodes);
+  while (said.gpus % nodes != 0) ++nodes;
+  said.nodes = nodes;
+  said.each = said.gpus / nodes;
+}
+
 // Keeps as many nodes and GPUs of the named machine as the source says, unless the command line
 // does.
 void keep_counts(const SourceQuestion& question, const GpusOfSource& told,
                  Translation& translation) {
   GpusOfSource said = with_launcher(question, told);
+  if (said.each <= 0 && said.gpus > 1 && is_card_alone(question, translation)) on_nodes(said);
   if (said.each <= 0 && said.nodes <= 1) return;
   const auto named = surroundings_of(question, document_of(translation)).cluster;
   if (!named) return;  // refused, with its nearest name, when the scenario is read

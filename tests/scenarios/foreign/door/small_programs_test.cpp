@@ -101,4 +101,16 @@ TEST_CASE("nanotron's degrees say how many GPUs there are", "[scenarios][sources
   CHECK_THAT(value_at(read, "model"), Contains("num_key_value_heads: 32"));
 }
 
+TEST_CASE("a card alone comes as often as the file's degrees or groups ask for it",
+          "[scenarios][sources]") {
+  const Repository own;
+  own.with("own.yaml", nanotron + "parallelism: {dp: 3, tp: 4, pp: 1}\n");
+  const auto on = [&](const std::string& machine) {
+    return own.read("own.yaml", {{"cluster", "{node: " + machine + "}"}});
+  };
+  CHECK(value_at(on("a100"), "cluster.nodes") == "2");
+  CHECK(value_at(on("a100"), "cluster.gpus_per_node") == "6");
+  CHECK(value_at(on("h100-8"), "cluster.nodes").empty());  // says itself how many it has
+}
+
 }  // namespace stepsim
